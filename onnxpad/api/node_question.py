@@ -60,7 +60,7 @@ def node_question(
             "--dim NAME=N, or give op, size and kernel instead"
         )
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
-    form = None if total is None else total.padding
+    form = None if total is None else total.case.padding
     if isinstance(read, TransposedOp):
         behind, _ = Crops(context.graph, context.analysis, read).taking()
         form = behind.form if behind.taken else form

@@ -22,20 +22,8 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.layers import (
-    ExtentPairs,
-    crops,
-    is_padded,
-    numbers_of,
-)
-from onnxpad.semantics.operators import (
-    Fill,
-    Operator,
-    TransposedOp,
-    WindowOp,
-    is_pad,
-    read_pad,
-)
+from onnxpad.semantics.layers import ExtentPairs, crops, is_padded, numbers_of
+from onnxpad.semantics.operators import Fill, Operator, TransposedOp, WindowOp, is_pad, read_pad
 from onnxpad.semantics.rows import UnreadError
 
 _MOST_NODES = 96

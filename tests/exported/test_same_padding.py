@@ -55,7 +55,7 @@ def test_commands_name_the_same_padding(path: Path) -> None:
         for each in map(reader.of, context.transposed()):
             assert shown[each.label][1] == flat(each.own)
             if each.label in fitted:
-                assert fitted[each.label].padding.crop == each.own
+                assert fitted[each.label].case.padding.crop == each.own
         for label, site in sites.items():
             total, own = shown[label]
             assert own == flat(site.own)
@@ -66,7 +66,9 @@ def test_commands_name_the_same_padding(path: Path) -> None:
             alone = not pads or (len(pads) == 1 and takes_nearest(context, site.op))
             if total is not None and label in fitted and alone:
                 found = fitted[label]
-                assert flat(found.pads) == total or (found.pads is None and found.padding.is_same)
+                assert flat(found.pads) == total or (
+                    found.pads is None and found.case.padding.is_same
+                )
 
 
 def of_each_form(context: Context) -> list[str]:

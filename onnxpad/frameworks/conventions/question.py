@@ -7,12 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.window import (
-    Window,
-    output_size,
-    pool_output_size,
-    transposed_output_size,
-)
+from onnxpad.arithmetic.window import Window, output_size, pool_output_size, transposed_output_size
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
 OPS: tuple[Op, ...] = get_args(Op)

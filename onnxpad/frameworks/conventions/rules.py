@@ -7,7 +7,7 @@ Metal Performance Shaders (Apple, `MPSNNPaddingMethod`) has no row: where SAME p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 
@@ -21,28 +21,6 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Question
-
-Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
-"""The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;
-the extent less 1, at the begin. A transposed convolution crops as much: SAME's total is what its
-full result has too many, or (`input`) what SAME pads on its input; `begin` is a number at the begin
-and all else at the end."""
-
-Usual: TypeAlias = Literal["half", "none", "least"]
-"""The number at both ends, if a user gives none: half the window, nothing, or the least crop that
-reaches size * stride. It takes an output_padding of at most 1, unless the extent is below the
-stride."""
-
-Rounding: TypeAlias = Literal["down", "toward 0", "up", "up if padded", "up, kept"]
-"""How the number of windows rounds. Down, a window longer than the padded line has no output;
-toward 0, it has one where less than a stride is missing. Up, a last window that would start in the
-end padding is dropped: always, only in a layer that pads at all, or never (with C's division)."""
-
-Output: TypeAlias = Literal["multiple", "asked", "parity"]
-"""The length of a transposed convolution's output: size * stride; the same, unless a user gave a
-padding or an output_padding, from which it follows then; Keras's with an output_padding, which is
-(size - 1) * stride + extent % 2 + output_padding."""
-
 
 _DEMANDS: Mapping[str, Callable[[Question], bool]] = {
     "no dilation": lambda asked: not asked.is_dilated,
@@ -59,14 +37,23 @@ class PaddingRule(Struct, frozen=True):
     """How a convention pads one operator.
 
     Attributes:
-        amounts: What it pads, or crops if transposed.
+        amounts: The padding of an axis: nothing; one number at both ends; SAME's total, divided
+            between them; the extent less 1, at the begin. A transposed convolution crops as much:
+            SAME's total is what its full result has too many, or (`input`) what SAME pads on its
+            input; `begin` is a number at the begin and all else at the end.
         odd: The end of SAME's that gets the odd element.
         undilated: Whether it slides with dilation 1, whatever dilation was asked for.
-        usual: The number that a user would give; only for those that take one.
+        usual: The number at both ends, if a user gives none: half the window, nothing, or the least
+            crop that reaches size * stride, with an output_padding of at most 1 unless the extent
+            is below the stride.
         takes: Whether a user may give another number.
-        rounding: How the number of windows rounds.
-        output: The length of a transposed convolution's output, for those that crop or append what
-            it takes to reach it.
+        rounding: How the number of windows rounds. Down, a window longer than the padded line has
+            no output; toward 0, it has one where less than a stride is missing. Up, a last window
+            that would start in the end padding is dropped: always, only in a layer that pads at
+            all, or never (with C's division).
+        output: The length of a transposed convolution's output that its crop, or what it appends,
+            reaches: size * stride; the same, unless it follows from a padding or an output_padding
+            that a user gave; Keras's, which is (size - 1) * stride + extent % 2 + output_padding.
         appends_given: Whether a transposed convolution appends the output_padding of a user.
         appends_missing: Whether it appends what it lacks of that length, unless a user's is.
         demands: The conditions without which it does not exist.
@@ -76,13 +63,13 @@ class PaddingRule(Struct, frozen=True):
             for that, unless a user gives an output_padding.
     """
 
-    amounts: Amounts
+    amounts: Literal["none", "number", "same", "causal", "input", "begin"]
     odd: Side = "end"
     undilated: bool = False
-    usual: Usual = "none"
+    usual: Literal["half", "none", "least"] = "none"
     takes: bool = False
-    rounding: Rounding = "down"
-    output: Output = "multiple"
+    rounding: Literal["down", "toward 0", "up", "up if padded", "up, kept"] = "down"
+    output: Literal["multiple", "asked", "parity"] = "multiple"
     appends_given: bool = False
     appends_missing: bool = False
     demands: tuple[str, ...] = ()

@@ -51,20 +51,6 @@ class Convention(Struct, frozen=True):
         refusals = filter(None, map(rule.refusal, question.axes, axes))
         return next(refusals, "") or Answer(axes, self.counts and op == "avgpool")
 
-    def answer(self, question: Question) -> Answer:
-        """The padding and output for an operator.
-
-        Raises:
-            AbsentError: The convention does not exist there.
-        """
-        return _existing(self.asked(question))
-
-
-def _existing(found: Answer | str) -> Answer:
-    if isinstance(found, str):
-        raise AbsentError(found)
-    return found
-
 
 def _for(
     conv: PaddingRule | None = None,
@@ -82,6 +68,7 @@ def _for(
 _SAME = PaddingRule("same")
 _SAME_UNDILATED = PaddingRule("same", demands=("no dilation",))
 _LOWER = PaddingRule("same", odd="begin")
+_LOWER_UNDILATED = replace(_LOWER, demands=("no dilation",))
 _NONE = PaddingRule("none")
 _HALF = PaddingRule("number", usual="half")
 _NUMBER = PaddingRule("number", takes=True)
@@ -93,19 +80,14 @@ _GIVEN = PaddingRule("number", takes=True, demands=("the padding is not given",)
 # core/kernels/conv_grad_shape_utils.cc.
 _APART = ("no stride together with a dilation",)
 _CROP_SAME = PaddingRule("same", appends_missing=True, demands=_APART)
-_TORCH_TRANSPOSED = PaddingRule(
-    "number",
-    usual="half",
-    takes=True,
-    appends_given=True,
-    appends_missing=True,
-    appends_below="the stride or the dilation",
-    exact=True,
-)
+_CROP = replace(_HALF_OR_NUMBER, appends_given=True, appends_below="the stride or the dilation")
+_TORCH_TRANSPOSED = replace(_CROP, appends_missing=True, exact=True)
+_GIVEN_POOL = replace(_GIVEN, most="half the kernel")
+_CROP_GIVEN = replace(_CROP, demands=_GIVEN.demands)
 _TORCH_POOL = PaddingRule("number", takes=True, most="half the kernel")
-_CEIL = replace(
-    _NUMBER, rounding="up if padded", most="the kernel less 1", demands=("no dilation",)
-)
+_UNDILATED = replace(_HALF_OR_NUMBER, demands=("no dilation",))
+_CEIL = replace(_UNDILATED, usual="none", rounding="up if padded", most="the kernel less 1")
+_CAFFE = replace(_HALF_OR_NUMBER, rounding="toward 0")
 _ASKED = PaddingRule("same", usual="half", takes=True, output="asked", appends_missing=True)
 
 
@@ -117,7 +99,7 @@ def _averaging(rule: PaddingRule) -> PaddingRule:
 _TENSORFLOW = "TensorFlow, core/framework/kernel_shape_util.cc"
 _TORCH = "PyTorch, torch.nn, 'Shape' of each layer"
 _COREML = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
-_UNDILATED = replace(_HALF_OR_NUMBER, demands=("no dilation",))
+_ONNX = "ONNX, auto_pad of each operator"
 
 _ROWS = (
     # `tf.nn.conv2d` alone has a stride together with a dilation.
@@ -137,23 +119,12 @@ _ROWS = (
     # As specified, dilation included: size * stride outputs of transposed ones, or less where the
     # full output is shorter. Runtimes differ where the extent is below the stride, and in pools
     # with a dilation. onnxruntime crops nothing of a full output that is too short.
-    *(
-        Convention(
-            f"onnx-same-{name}",
-            "ONNX, auto_pad of each operator",
-            _for(rule, rule, replace(rule, appends_given=True)),
-        )
-        for name, rule in (("upper", _SAME), ("lower", _LOWER))
-    ),
+    Convention("onnx-same-upper", _ONNX, _for(_SAME, _SAME, replace(_SAME, appends_given=True))),
+    Convention("onnx-same-lower", _ONNX, _for(_LOWER, _LOWER, replace(_LOWER, appends_given=True))),
     # `coreml` and `coreml-top-left` below are the frameworks, as `repad --to` takes them; these are
     # their conventions for SAME, as `explain` lists them.
     Convention("coreml-same", _COREML, _for(_SAME, _SAME_UNDILATED), counts=True),
-    Convention(
-        "coreml-same-top-left",
-        _COREML,
-        _for(_LOWER, replace(_SAME_UNDILATED, odd="begin")),
-        counts=True,
-    ),
+    Convention("coreml-same-top-left", _COREML, _for(_LOWER, _LOWER_UNDILATED), counts=True),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
     # input of that size, so that it has size * stride outputs only by chance.
     Convention(
@@ -185,11 +156,7 @@ _ROWS = (
     Convention(
         "caffe",
         "Caffe, src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, pooling_layer.cpp",
-        _for(
-            replace(_HALF_OR_NUMBER, rounding="toward 0"),
-            replace(_CEIL, usual="half"),
-            _HALF_OR_NUMBER,
-        ),
+        _for(_CAFFE, replace(_CEIL, usual="half"), _HALF_OR_NUMBER),
         counts=True,
     ),
     # One number for both sides, so no SAME with an odd total.
@@ -249,12 +216,7 @@ _ROWS = (
     Convention(
         "pytorch-padding",
         _TORCH,
-        _for(
-            _GIVEN,
-            given := replace(_GIVEN, most="half the kernel"),
-            replace(_GIVEN, appends_given=True, appends_below="the stride or the dilation"),
-            _averaging(given),
-        ),
+        _for(_GIVEN, _GIVEN_POOL, _CROP_GIVEN, _averaging(_GIVEN_POOL)),
         counts=True,
     ),
 )
@@ -325,7 +287,9 @@ class Framework(Struct, frozen=True):
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        return _existing(self.asked(intent, question))
+        if isinstance(found := self.asked(intent, question), str):
+            raise AbsentError(found)
+        return found
 
 
 def _rows(*names: str) -> tuple[Convention, ...]:

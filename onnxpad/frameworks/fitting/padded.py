@@ -17,7 +17,6 @@ from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import counted_at_first
 from onnxpad.graph import Node
-from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
@@ -38,29 +37,27 @@ class Padded(Struct, frozen=True, eq=False):
         site: The operator.
         context: The graph that it is in.
         sizes: The spatial sizes of the data that is padded.
-        padding: How it pads in total.
-        case: What decides which conventions it fits.
+        case: How it pads in total, and which conventions that fits.
     """
 
     site: Site
     context: Context
     sizes: tuple[Extent, ...]
-    padding: Padding
     case: Case
 
     @property
     def pads(self) -> Pairs | None:
         """(begin, end) for each axis; None where they depend on an open size."""
-        sizes = tuple(size for size in self.sizes if isinstance(size, int))
+        padding, sizes = self.case.padding, tuple(s for s in self.sizes if isinstance(s, int))
         known = len(sizes) == len(self.sizes)
-        return self.padding.amounts(sizes, self.site.windows) if known else self.padding.pads
+        return padding.amounts(sizes, self.site.windows) if known else padding.pads
 
     @property
     def short(self) -> str:
         """What it fits, of what most models follow at first."""
         case = self.case
         if not case.is_padded:
-            return "unread" if is_padded(self.padding.pads or ()) else ""
+            return "unread" if is_padded(case.padding.pads or ()) else ""
         if case.intent == "causal":
             return "causal"
         usual = [name for name in ("tensorflow", "pytorch") if name in case.fits]
@@ -70,25 +67,26 @@ class Padded(Struct, frozen=True, eq=False):
         if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
             return "at some sizes"
         # Zeros in front of what pads nothing, which any framework has: Keras' ZeroPadding2D, F.pad.
-        pads, ceil, counted = self.padding.pads, self.padding.ceil, self.padding.counted
-        by_zeros = case.op == "conv" or (case.op == "avgpool" and counted)
+        pads, ceil = case.padding.pads, case.padding.ceil
+        by_zeros = case.op == "conv" or (case.op == "avgpool" and case.padding.counted)
         is_own = not by_zeros and is_padded(self.site.padding.pads or ((1, 1),))
         if pads is None or is_own or ceil or case.op == "convtranspose" or min(map(min, pads)) < 0:
             return "none"
         return "explicit"
 
-    def facts(self) -> dict[str, object]:
-        """The facts that decide which conventions it fits, as data."""
-        windows = self.site.windows
+    def facts(self, **further: object) -> dict[str, object]:
+        """The facts that decide which conventions it fits, as data, and some further ones."""
+        windows, padding = self.site.windows, self.case.padding
         return {
             "kernel": [window.kernel for window in windows],
             "stride": [window.stride for window in windows],
             "dilation": [window.dilation for window in windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
-            "pads": self.pads or same_of(self.padding.odd),
-            "output_padding": self.padding.output_padding,
-            "ceil_mode": self.padding.ceil,
-            "count_include_pad": self.padding.counted,
+            "pads": self.pads or same_of(padding.odd),
+            "output_padding": padding.output_padding,
+            "ceil_mode": padding.ceil,
+            "count_include_pad": padding.counted,
+            **further,
         }
 
 
@@ -132,7 +130,7 @@ def total_of(context: Context, site: Site) -> Padded | str:
     is_counted = site.padding.counted and counted_at_first(context, site)
     over_pad = kind == "avgpool" and padding.counted and context.graph.is_main and not is_counted
     case = case_of(kind, site.windows, sizes, padding, over_pad=over_pad)
-    return Padded(site, context, sizes, padding, case)
+    return Padded(site, context, sizes, case)
 
 
 def takes_nearest(context: Context, op: object) -> bool:

@@ -7,6 +7,7 @@ other padding computes something else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
-_USUAL = {"TensorFlow", "PyTorch", "TensorFlow, PyTorch"}
-"""What most models follow."""
 _COMPARED = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
 _MEANT = (
     "right if explicit padding was meant, which onnxpad validate MODEL --reference FILE tells; if "
@@ -94,14 +93,9 @@ class ReportConvention:
 
 def _report(padded: Sequence[Padded], left: Sequence[Left]) -> Finding:
     """One finding about all operators that pad."""
-    groups: dict[str, list[Padded]] = {}
-    for each in padded:
-        groups.setdefault(each.short, []).append(each)
-    said: list[str] = []
-    for short, some in groups.items():
-        verb = "" if said else " operator fits" if len(some) == 1 else " operators fit"
-        first = "" if short in _USUAL else f" (first: {some[0].site.label!r})"
-        said.append(f"{len(some)}{verb} {short.replace(', ', ' and ')}{first}")
+    groups = Counter(each.short.replace(", ", " and ") for each in padded)
+    said = [f"{count} {short}" for short, count in groups.items()]
+    verb = "operators fit" if next(iter(groups.values())) > 1 else "operator fits"
     evidence = {
         "operators": [_facts(each) for each in padded],
         "unknown": [
@@ -109,7 +103,8 @@ def _report(padded: Sequence[Padded], left: Sequence[Left]) -> Finding:
             for context, node, why in left
         ],
     }
-    return _finding((padded[0].context, padded[0].site.node), ", ".join(said), evidence)
+    place = padded[0].context, padded[0].site.node
+    return _finding(place, ", ".join(said).replace(" ", f" {verb} ", 1), evidence)
 
 
 def _facts(each: Padded) -> dict[str, object]:
@@ -117,9 +112,10 @@ def _facts(each: Padded) -> dict[str, object]:
     return {
         "node": each.site.label,
         "op_type": each.site.node.op,
-        **each.facts(),
-        "fits": [name for name in _COMPARED if name not in others],
-        "would_be": {name: each.case.fit(name).pads for name in others},
+        **each.facts(
+            fits=[name for name in _COMPARED if name not in others],
+            would_be={name: each.case.fit(name).pads for name in others},
+        ),
     }
 
 
@@ -134,11 +130,7 @@ def _unfit(
         if fit.holds == "absent" or (fit.holds == "sometimes" and is_open):
             untold.append(place)
         elif fit.holds != "always" and not each.case.over_pad:
-            facts = each.facts() | {
-                "convention": asked.name,
-                "would_be": fit.pads,
-                "same_at": fit.same_at,
-            }
+            facts = each.facts(convention=asked.name, would_be=fit.pads, same_at=fit.same_at)
             said, meant = _difference(each, fit, asked.title), _MEANT.format(asked.name)
             code = Reason.FRAMEWORK_CONVENTION
             yield _finding(place, said, facts, meant, Severity.WARNING, code)
@@ -168,9 +160,9 @@ def _finding(
 def _difference(each: Padded, fit: Fit, name: str) -> str:
     """How the padding of an operator differs from that of a framework in words."""
     pads, theirs, verb = each.pads, fit.pads, "crops" if each.site.is_transposed else "pads"
-    said = f"{verb} {pads_text(pads)}" if pads else f"pads as {same_of(each.padding.odd)}"
-    if any(each.padding.output_padding):
-        said += f", output_padding {list(each.padding.output_padding)}"
+    said = f"{verb} {pads_text(pads)}" if pads else f"pads as {same_of(each.case.padding.odd)}"
+    if any(each.case.padding.output_padding):
+        said += f", output_padding {list(each.case.padding.output_padding)}"
     if all(isinstance(size, int) for size in each.sizes):
         said += f" on {'x'.join(map(str, each.sizes))}"
     if theirs is None:
