@@ -46,7 +46,7 @@ class Front(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True, eq=False):
-    """An operator that pads, with all that pads what it reads.
+    """A window operator that pads, with all that pads what it reads.
 
     All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
     the source that is padded upstream; its own padding, the same at every size where that is
