@@ -25,8 +25,8 @@ _ASKED = (
 )
 _MOST_AXES = 3
 _LARGEST = 2**31 - 1
-_LONGEST = 2**14
-_LARGEST_STRIDE = 2**12
+_MOST = 2**14, 2**12, _LARGEST
+"""The longest kernel or padding, and the greatest stride and size."""
 
 
 class Explanation(ExplainReport, Report, frozen=True):
@@ -86,82 +86,69 @@ def explain(
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
     sliding = {name: value for name, value in slide.items() if value is not None}
+    about: About | None = None
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        return _explained(_of_operator(sliding), None, padding, output_padding, output_size)
-    if model is None or node is None:
+        asked = _of_operator(sliding)
+    elif model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
-    if sliding:
-        raise UsageError(
-            f"{' and '.join(sliding)} cannot be given for a node, which has its own; leave them out"
-        )
-    from onnxpad.api import kinds
-    from onnxpad.api.node_question import node_question
-    from onnxpad.process import gc_paused
+    elif sliding:
+        raise UsageError(f"a node has its own {' and '.join(sliding)}; leave them out")
+    else:
+        from onnxpad.api import kinds
+        from onnxpad.api.node_question import node_question
+        from onnxpad.process import gc_paused
 
-    source, _ = kinds.source_of(model, "explain")
-    with kinds.naming(source), gc_paused():
-        found, about = node_question(source, kinds.path_of(model), node, shapes=shapes, dims=dims)
-    return _explained(found, about, padding, output_padding, output_size)
+        source, _ = kinds.source_of(model, "explain")
+        with kinds.naming(source), gc_paused():
+            asked, about = node_question(source, kinds.path_of(model), node, shapes, dims)
+    if asked.op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{asked.op} has no output_padding; only convtranspose has")
+    given = (("padding", padding, 0), ("output_padding", output_padding, 0))
+    pads, appended, output = (
+        None if value is None else _numbers(name, value, asked.sizes, least=least)
+        for name, value, least in (*given, ("output_size", output_size, 1))
+    )
+    asked = replace(asked, padding=pads, output_padding=appended)
+    _require_short(asked, about, output)
+    found = explained(asked, about, output=output)
+    return Explanation(asked, found.conventions, found.refused, found.agree, about, found.reach)
 
 
 def _of_operator(arguments: Mapping[str, object]) -> Question:
     """The question about an operator, from the arguments that were given."""
-    for name in ("op", "size", "kernel"):
-        if name not in arguments:
-            raise UsageError(f"--{name} is missing; {_ASKED}")
+    if missing := [name for name in ("op", "size", "kernel") if name not in arguments]:
+        raise UsageError(f"--{missing[0]} is missing; {_ASKED}")
     op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
     if op not in OPS:
         near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
         raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")
     if len(sizes) > _MOST_AXES:
-        raise UsageError(
-            f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch and "
-            "channels"
-        )
+        raise UsageError(f"size has {len(sizes)} axes; give {_MOST_AXES} at most, the spatial ones")
     names = ("kernel", "stride", "dilation")
     each = [_numbers(name, arguments.get(name, 1), sizes) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
     return Question(op, sizes, windows)
 
 
-def _explained(
-    bare: Question,
-    about: About | None,
-    padding: PerAxis | None,
-    output_padding: PerAxis | None,
-    output_size: PerAxis | None,
-) -> Explanation:
-    """The explanation of a question with the numbers that a user gave.
-
-    Raises:
-        UsageError: Its window or its padding is too long.
-    """
-    if bare.op != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
-    given = (("padding", padding, 0), ("output_padding", output_padding, 0))
-    pads, appended, output = (
-        None if value is None else _numbers(name, value, bare.sizes, least=least)
-        for name, value, least in (*given, ("output_size", output_size, 1))
-    )
-    question = replace(bare, padding=pads, output_padding=appended)
-    for place, axis in enumerate(question.axes):
-        window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
-        if about is not None and about.own is not None:
-            own = about.own.axes[place]
-            numbers += map(abs, (own.begin, own.end, own.output_padding))
-        if output and question.op != "convtranspose":
-            numbers.append((output[place] - 1) * window.stride - axis.size)
-        most = max(window.extent, *numbers)
-        if most > _LONGEST or window.stride > _LARGEST_STRIDE or axis.size > _LARGEST:
-            raise UsageError(
-                f"a kernel or padding of {most}, stride {window.stride} and size {axis.size} is "
-                f"too long to explain; the most are {_LONGEST}, {_LARGEST_STRIDE} and {_LARGEST}"
-            )
-    found = explained(question, about, output=output)
-    return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
+def _require_short(asked: Question, about: About | None, output: Sequence[int] | None) -> None:
+    """Raises unless all numbers are small enough to go through them one by one."""
+    windows = asked.windows
+    lengths = [each.extent for each in windows]
+    lengths += (*(asked.padding or ()), *(asked.output_padding or ()))
+    for axis in about.own.axes if about and about.own else ():
+        lengths += map(abs, (axis.begin, axis.end, axis.output_padding))
+    if output and asked.op != "convtranspose":
+        for wanted, window, size in zip(output, windows, asked.sizes, strict=True):
+            lengths.append((wanted - 1) * window.stride - size)
+    found = max(lengths), max(window.stride for window in windows), max(asked.sizes)
+    if any(number > most for number, most in zip(found, _MOST, strict=True)):
+        raise UsageError(
+            "a kernel or padding of {}, stride {} and size {} is too long to explain; the most are "
+            "{}, {} and {}".format(*found, *_MOST)
+        )
 
 
 def _numbers(
@@ -179,10 +166,7 @@ def _numbers(
     if not least <= min(numbers) <= max(numbers) <= _LARGEST:
         raise UsageError(f"{name} {value!r} is not in {least} to {_LARGEST}; give other numbers")
     if sizes is not None and len(numbers) == 1:
-        numbers *= len(sizes)
+        return numbers * len(sizes)
     if sizes is not None and len(numbers) != len(sizes):
-        raise UsageError(
-            f"{name} has {len(numbers)} axes and size has {len(sizes)}; give one number for all, "
-            "or one for each"
-        )
+        raise UsageError(f"{name} has {len(numbers)} axes and size has {len(sizes)}; give as many")
     return numbers

@@ -22,20 +22,8 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.layers import (
-    ExtentPairs,
-    crops,
-    is_padded,
-    numbers_of,
-)
-from onnxpad.semantics.operators import (
-    Fill,
-    Operator,
-    TransposedOp,
-    WindowOp,
-    is_pad,
-    read_pad,
-)
+from onnxpad.semantics.layers import ExtentPairs, crops, is_padded, numbers_of
+from onnxpad.semantics.operators import Fill, Operator, TransposedOp, WindowOp, is_pad, read_pad
 from onnxpad.semantics.rows import UnreadError
 
 _MOST_NODES = 96
@@ -55,11 +43,6 @@ class Front(Struct, frozen=True):
 
     pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
-
-    def along(self, axes: Sequence[int]) -> Front:
-        """The same along some axes."""
-        amounts = self.amounts
-        return replace(self, amounts=amounts and tuple(amounts[axis] for axis in axes))
 
 
 class Site(Struct, frozen=True, eq=False):
@@ -128,7 +111,7 @@ class Site(Struct, frozen=True, eq=False):
     @property
     def is_pool(self) -> bool:
         """Whether its output size may round up."""
-        return isinstance(self.op, WindowOp) and self.op.operator.pools
+        return isinstance(self.op, WindowOp) and self.row.pools
 
     @property
     def is_sized(self) -> bool:
@@ -138,7 +121,7 @@ class Site(Struct, frozen=True, eq=False):
     @property
     def leaves_padding_out(self) -> bool:
         """Whether its average leaves padding out, unless `count_include_pad` is set."""
-        return isinstance(self.op, WindowOp) and self.op.operator.padding is Fill.EXCLUDED
+        return isinstance(self.op, WindowOp) and self.row.padding is Fill.EXCLUDED
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -166,7 +149,9 @@ class SiteReader:
         windows = tuple(w for w in op.windows if isinstance(w, Window))
         windows = windows if len(windows) == len(op.windows) else ()
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
-        front = self.front(op.data, rank).along(op.axes)
+        front = self.front(op.data, rank)
+        if front.amounts:
+            front = replace(front, amounts=tuple(front.amounts[axis] for axis in op.axes))
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
         pairs = zip(sizes, front.amounts or (), strict=False)
         before = tuple(size - begin - end for size, (begin, end) in pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onnxpad.arithmetic.window import Window, output_size
@@ -11,7 +11,7 @@ from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import PaddingSite, known_number
 from onnxpad.page.markup import Html, el, esc, join
 from onnxpad.report.text import counted, grouped
-from onnxpad.report.window_drawing import Columns, DrawnRow, drawn_axes
+from onnxpad.report.window_drawing import Columns, Windows, drawn_axes, kind
 
 _CELLS = (32, 64, 128)
 _WIDTH = 640
@@ -22,18 +22,14 @@ _CELL = 20
 
 def axis_pictures(subject: object) -> Html:
     """Pictures of the axes of a change or of the place of a padding, those alike drawn once."""
-    found: Iterable[tuple[str, AxisAnswer]] = ()
-    if isinstance(subject, Change):
-        axes: Any = subject.certificate.facts.get("axes")
-        found = _proved(axes if isinstance(axes, Sequence) else ())
-    elif isinstance(subject, PaddingSite):
-        found = _of_site(subject)
+    found = _proved(subject) if isinstance(subject, Change) else _of_site(subject)
     alike = grouped(found, lambda each: each[1])
     return join(_figure(" and ".join(name for name, _ in group), group[0][1]) for group in alike)
 
 
-def _proved(axes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, AxisAnswer]]:
+def _proved(change: Change) -> Iterator[tuple[str, AxisAnswer]]:
     """The axes of a certificate at their sizes; at one, for example, where that is open."""
+    axes: Any = change.certificate.facts.get("axes") or ()
     for axis in axes:
         cases = axis.get("cases")
         row = cases["rows"][0] if isinstance(cases, Mapping) else axis
@@ -45,9 +41,9 @@ def _proved(axes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, AxisAnswer
             yield f"axis {axis['axis']}", AxisAnswer(size, window, -start, max(end, 0), windows)
 
 
-def _of_site(site: PaddingSite) -> Iterator[tuple[str, AxisAnswer]]:
+def _of_site(site: object) -> Iterator[tuple[str, AxisAnswer]]:
     """The axes whose sizes and padding are known; none of transposed convolutions."""
-    if site.kind != "window" or site.read("ceil_mode"):
+    if not isinstance(site, PaddingSite) or site.kind != "window" or site.read("ceil_mode"):
         return
     for axis, window in zip(site.axes, site.windows, strict=False):
         size, begin, end = map(known_number, (axis.extent, *axis.pair))
@@ -59,49 +55,41 @@ def _of_site(site: PaddingSite) -> Iterator[tuple[str, AxisAnswer]]:
 
 def _figure(which: str, axis: AxisAnswer) -> Html:
     """The picture of an axis, with how far its windows reach."""
-    found = next((each for cells in _CELLS if (each := drawn_axes({which: axis}, cells))), None)
+    found = next((each for cells in _CELLS if (each := drawn_axes([axis], cells))), None)
     window = axis.window
-    stride = f", stride {window.stride}" if window.stride > 1 else ""
-    dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
     said = (
         f"{which}: {counted(axis.size, 'element')}, {counted(axis.output, 'window')} of "
-        f"{window.kernel}{stride}{dilation}; padded {axis.begin} before and {axis.end} after"
+        f"{window.kernel}, stride {window.stride}, dilation {window.dilation}; padded {axis.begin} "
+        f"before and {axis.end} after"
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")
-    columns, (row,) = found
+    columns, (windows,) = found
     cell = min(20.0, (_WIDTH - 2 * _EDGE) / len(columns))
-    lanes = 1 + max((lane for lane, _ in row.windows), default=0)
-    width, height = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)
-    picture = el(
-        "svg",
-        el("title", esc(f"Windows over {which}")),
-        el("desc", esc(said)),
-        Html("".join(_shapes(*found, cell))),
-        role="img",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-    )
+    lanes = 1 + max((lane for lane, _ in windows), default=0)
+    wide, high = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)
+    told = el("title", esc(f"Windows over {which}")), el("desc", esc(said))
+    shapes = Html("".join(_shapes(axis, columns, windows, cell)))
+    box = {"viewBox": f"0 0 {wide} {high}", "width": wide, "height": high}
+    picture = el("svg", *told, shapes, role="img", **box)
     return el("figure", el("figcaption", esc(said)), picture)
 
 
-def _shapes(columns: Columns, rows: Sequence[DrawnRow], cell: float) -> Iterator[str]:
+def _shapes(axis: AxisAnswer, columns: Columns, windows: Windows, cell: float) -> Iterator[str]:
     """The elements of a picture: all cells of a kind are one path, as are all windows."""
-    (row,), kinds = rows, dict[str, str]()
+    kinds = dict[str, str]()
     middles = {at: f"{_EDGE + (place + 0.5) * cell:g}" for place, at in enumerate(columns)}
-    real = [at for at in columns if at is not None and row.kind(at) == "data"]
-    named = {None, *real[:1], *real[-1:]} if len(str(row.axis.size)) * 6.5 <= cell else {None}
+    named = {None, 0, axis.size - 1} if len(str(axis.size)) * 6.5 <= cell else {None}
     for place, at in enumerate(columns):
-        if at is not None and (kind := row.kind(at)) != "nothing":
+        if at is not None and (of := kind(axis, at)) != "nothing":
             x, wide = _EDGE + place * cell + 0.5, f"{max(cell - 1, 1):g}"
-            kinds[kind] = f"{kinds.get(kind, '')}M{x:g} 1.5h{wide}v{_CELL - 1}h-{wide}z"
-    yield from (f'<path class="{kind}" d="{path}"/>' for kind, path in kinds.items())
+            kinds[of] = f"{kinds.get(of, '')}M{x:g} 1.5h{wide}v{_CELL - 1}h-{wide}z"
+    yield from (f'<path class="{of}" d="{path}"/>' for of, path in kinds.items())
     for at in filter(named.__contains__, columns):
         where = f'x="{middles[at]}" y="{_CELL - 5}" text-anchor="middle"'
         yield f"<text {where}>{'…' if at is None else at}</text>"
     bars = taps = ""  # taps are the round ends of lines without length
-    for lane, read in row.windows:
+    for lane, read in windows:
         y = _CELL + 9 + lane * _LANE
         bars += f"M{middles[read[0]]} {y}H{middles[read[-1]]}"
         taps += "".join(f"M{middles[tap]} {y}h0" for tap in read)

@@ -50,12 +50,12 @@ def test_commands_name_the_same_padding(path: Path) -> None:
         sites = {context.label(op.node): reader.of(op) for op in context.windows()}
         shown = named_by_show(context)
         varied = {each.label: flat(each.own) for each in sites_of(context)[0]}
-        fitted = {each.label: each for each in padded_operators([context])[0]}
+        fitted = {each.site.label: each for each in padded_operators([context])[0]}
         assert shown.keys() >= sites.keys()
         for each in map(reader.of, context.transposed()):
             assert shown[each.label][1] == flat(each.own)
             if each.label in fitted:
-                assert fitted[each.label].padding.crop == each.own
+                assert fitted[each.label].case.padding.crop == each.own
         for label, site in sites.items():
             total, own = shown[label]
             assert own == flat(site.own)
@@ -66,7 +66,9 @@ def test_commands_name_the_same_padding(path: Path) -> None:
             alone = not pads or (len(pads) == 1 and takes_nearest(context, site.op))
             if total is not None and label in fitted and alone:
                 found = fitted[label]
-                assert flat(found.pads) == total or (found.pads is None and found.padding.is_same)
+                assert flat(found.pads) == total or (
+                    found.pads is None and found.case.padding.is_same
+                )
 
 
 def of_each_form(context: Context) -> list[str]:

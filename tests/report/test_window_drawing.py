@@ -6,7 +6,7 @@ import pytest
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.report.window_drawing import DrawnRow, drawn_axes, full_output
+from onnxpad.report.window_drawing import drawn_axes, kind
 
 _CASES = [
     (size, Window(kernel, stride, dilation), begin, end)
@@ -25,24 +25,24 @@ def _axis(size: int, window: Window, begin: int, end: int) -> AxisAnswer:
 def test_every_cell_and_window_of_a_short_axis_is_drawn() -> None:
     for size, window, begin, end in _CASES:
         axis = _axis(size, window, begin, end)
-        drawn = drawn_axes({"": axis}, 100)
+        drawn = drawn_axes([axis], 100)
         assert drawn is not None
-        columns, (row,) = [place for place in drawn[0] if place is not None], drawn[1]
+        columns, (windows,) = [place for place in drawn[0] if place is not None], drawn[1]
         assert drawn[0] == tuple(range(-begin, size + end))
         cells = ["padding"] * begin + ["data"] * size + ["padding"] * end
-        assert [row.kind(place) for place in columns] == cells
-        assert {row.kind(-begin - 1), row.kind(size + end)} == {"nothing"}
+        assert [kind(axis, place) for place in columns] == cells
+        assert {kind(axis, -begin - 1), kind(axis, size + end)} == {"nothing"}
         starts = [each * window.stride - begin for each in range(axis.output)]
         least = max(1, min(-(-window.extent // window.stride), axis.output))
         if least <= 4:
-            assert [(read[0], lane) for lane, read in row.windows] == [
+            assert [(read[0], lane) for lane, read in windows] == [
                 (start, index % least) for index, start in enumerate(starts)
             ]
-        for _, read in row.windows:
+        for _, read in windows:
             assert [*read] == [read[0] + tap * window.dilation for tap in range(window.kernel)]
-        for one, other in combinations(row.windows, 2):
+        for one, other in combinations(windows, 2):
             assert one[0] != other[0] or abs(one[1][0] - other[1][0]) >= window.extent
-        assert {lane for lane, _ in row.windows} == set(range(min(least, 4)))
+        assert {lane for lane, _ in windows} == set(range(min(least, 4)))
 
 
 @pytest.mark.parametrize(
@@ -56,26 +56,24 @@ def test_every_cell_and_window_of_a_short_axis_is_drawn() -> None:
     ],
 )
 def test_a_long_axis_loses_its_middle(cells: int, columns: list[int | None] | None) -> None:
-    drawn = drawn_axes({"": _axis(20, Window(3), 1, 1)}, cells)
+    drawn = drawn_axes([_axis(20, Window(3), 1, 1)], cells)
     assert (drawn and [*drawn[0]]) == columns
 
 
 def test_windows_at_the_ends_come_before_those_between() -> None:
-    drawn = drawn_axes({"": _axis(12, Window(6), 0, 0)}, 100)
+    drawn = drawn_axes([_axis(12, Window(6), 0, 0)], 100)
     assert drawn is not None
-    assert [(read[0], lane) for lane, read in drawn[1][0].windows] == [
+    assert [(read[0], lane) for lane, read in drawn[1][0]] == [
         (0, 0), (6, 3), (1, 1), (5, 2),
     ]  # fmt: skip
 
 
 def test_what_a_transposed_convolution_crops_and_appends() -> None:
     axis = AxisAnswer(3, Window(3, 2), 1, 0, 7, output_padding=1)
-    row = DrawnRow("A", axis, True, ())
-    assert full_output(axis) == 7
-    assert [row.kind(place) for place in range(-1, 9)] == [
+    assert [kind(axis, place, transposed=True) for place in range(-1, 9)] == [
         "nothing", "cropped", *["data"] * 6, "appended", "nothing",
     ]  # fmt: skip
-    cut = DrawnRow("A", AxisAnswer(3, Window(3, 2), 1, 1, 5), True, ())
-    assert [cut.kind(place) for place in range(-1, 8)] == [
+    cut = AxisAnswer(3, Window(3, 2), 1, 1, 5)
+    assert [kind(cut, place, transposed=True) for place in range(-1, 8)] == [
         "nothing", "cropped", *["data"] * 5, "cropped", "nothing",
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """The padding conventions of frameworks by name: what each pads, which agree, how each is written.
 
 `table` has a row for each convention, whose rules `rules` evaluates, and one for each framework.
-`explanation` compares them at one size, `by_size` at all sizes, and `writing` puts them into the
-words of PyTorch, Keras and ONNX.
+`explanation` compares them, and `writing` puts them into the words of PyTorch, Keras and ONNX.
 """

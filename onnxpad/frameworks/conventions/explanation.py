@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
-from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError, Convention
+from onnxpad.frameworks.conventions.table import CONVENTIONS, Convention
 
 _LONGEST = 4096
 
@@ -103,17 +102,26 @@ class ExplainReport(Struct, frozen=True, dict=True):
     @cached_property
     def survey(self) -> Survey:
         """Where conventions that compute the same at some sizes part at others."""
-        names = [name for names in self.agree for name in names]
-        return survey(self.question, {name: CONVENTIONS[name] for name in names})
+        asked, names = self.question, [name for names in self.agree for name in names]
+        period = lcm(*(window.stride for window in self.windows))
+        long = max(2 * (axis.window.extent + (axis.padding or 0)) for axis in asked.axes)
+        since = long + period + -long % period
+        longer = range(since, since + period if period <= _LONGEST else since)
+        sizes = [asked.sizes, *((size,) * len(asked.sizes) for size in longer)]
+        questions = [replace(asked, sizes=each) for each in sizes]
+        told = [{name: _effects(each, CONVENTIONS[name]) for name in names} for each in questions]
+        found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
+        for rest, each in enumerate(told[1:]):
+            found.setdefault(_sets(each), []).append(rest)
+        classes = _sets({name: tuple(each[name] for each in told) for name in names})
+        periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
+        return Survey(classes, period, since, periods)
 
     @cached_property
     def same_as_model(self) -> tuple[str, ...]:
         """The conventions that compute what the model's own padding computes at this size."""
-        own = None if self.about is None else self.about.own
-        if own is None:
-            return ()
-        wanted = effects(self.op, own)
-        groups = (each for each in self.agree if effects(self.op, self.answer(each[0])) == wanted)
+        own = self.about.own.effects(self.op) if self.about and self.about.own else None
+        groups = (names for names in self.agree if self.answer(names[0]).effects(self.op) == own)
         return next(groups, ())
 
     @property
@@ -135,16 +143,11 @@ def explained(
 
     An output size is one that is wanted: what gives it is told, too.
     """
-    answers: dict[str, Answer | None] = dict.fromkeys(CONVENTIONS)
     rows = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
-    refused: dict[str, str] = {}
-    found: dict[str, Hashable] = {}
-    for name, row in rows.items():
-        try:
-            answers[name] = answer = row.answer(question)
-            found[name] = effects(question.op, answer)
-        except AbsentError as error:
-            refused[name] = str(error)
+    told = {name: row.asked(question) for name, row in rows.items()}
+    found = {name: each for name, each in told.items() if isinstance(each, Answer)}
+    refused = {name: each for name, each in told.items() if isinstance(each, str)}
+    agree = _sets({name: each.effects(question.op) for name, each in found.items()})
     reach = None
     if output is not None:
         reach = reached(question, output, rows)
@@ -152,39 +155,20 @@ def explained(
         if about and about.own and not (about.ceil_mode and about.padded):
             changes = changes_to(question.op, about.own, output, about.ceil_mode)
             reach = replace(reach, changes=tuple(changes))
-    return ExplainReport(question, answers, refused, _sets(found), about, reach)
+    answers = {name: found.get(name) for name in CONVENTIONS}
+    return ExplainReport(question, answers, refused, agree, about, reach)
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
-    """The names that have equal keys, in sets."""
+    """The names that have equal keys, in sets, without those that have none."""
     found: dict[Hashable, list[str]] = {}
     for name, key in keys.items():
-        found.setdefault(key, []).append(name)
+        if key is not None:
+            found.setdefault(key, []).append(name)
     return tuple(map(tuple, found.values()))
-
-
-def survey(question: Question, conventions: Mapping[str, Convention]) -> Survey:
-    """Compares conventions that exist for a question at its size and at all long ones."""
-    period = lcm(*(window.stride for window in question.windows))
-    long = max(2 * (axis.window.extent + (axis.padding or 0)) for axis in question.axes)
-    since = long + period + -long % period
-    behaviour = {name: [_effects(question, row)] for name, row in conventions.items()}
-    found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
-    for rest in range(period if period <= _LONGEST else 0):
-        asked = replace(question, sizes=(since + rest,) * len(question.sizes))
-        there = {name: _effects(asked, row) for name, row in conventions.items()}
-        existing = {name: each for name, each in there.items() if each is not None}
-        found.setdefault(_sets(existing), []).append(rest)
-        for name, each in there.items():
-            behaviour[name].append(each)
-    classes = _sets({name: tuple(each) for name, each in behaviour.items()})
-    periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
-    return Survey(classes, period, since, periods)
 
 
 def _effects(question: Question, row: Convention) -> Hashable:
     """The effect of a convention; None where it does not exist."""
-    try:
-        return effects(question.op, row.answer(question))
-    except AbsentError:
-        return None
+    found = row.asked(question)
+    return None if isinstance(found, str) else found.effects(question.op)

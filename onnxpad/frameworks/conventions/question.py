@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.window import (
-    Window,
-    output_size,
-    pool_output_size,
-    transposed_output_size,
-)
+from onnxpad.arithmetic.window import Window, output_size, pool_output_size, transposed_output_size
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
 OPS: tuple[Op, ...] = get_args(Op)
@@ -57,18 +53,10 @@ class Question(Struct, frozen=True):
     @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes, in order."""
-        nothing = (None,) * len(self.sizes)
-        padded = any(self.padding or ())
-        return tuple(
-            Axis(*each, padded=padded)
-            for each in zip(
-                self.sizes,
-                self.windows,
-                self.padding or nothing,
-                self.output_padding or nothing,
-                strict=True,
-            )
-        )
+        nothing, padded = (None,) * len(self.sizes), any(self.padding or ())
+        given = self.padding or nothing, self.output_padding or nothing
+        each = zip(self.sizes, self.windows, *given, strict=True)
+        return tuple(Axis(*one, padded) for one in each)
 
     @property
     def is_strided(self) -> bool:
@@ -100,6 +88,49 @@ class AxisAnswer(Struct, frozen=True):
     output: int
     output_padding: int = 0
 
+    def effect(self, op: Op, *, counts: bool) -> Hashable:
+        """A value equal for two answers just if they give equal outputs for all data.
+
+        Pads alone do not tell: padding that no window reaches has no effect, and a pool that leaves
+        padding out reads only real elements. A transposed convolution of more than one element is
+        told by where its output begins and ends, even if nothing is kept but the gaps of a
+        dilation. With `counts` an average divides by padding, too.
+        """
+        window = self.window
+        dilation = window.dilation if window.kernel > 1 else 1
+        if op == "convtranspose":
+            kept = range(self.begin, self.begin + self.output)
+            if self.size > 1:
+                return dilation, kept
+            taps_of = {tap * dilation: tap for tap in range(window.kernel)}
+            return tuple(map(taps_of.get, kept))
+        # The windows that read no padding are all alike; those before and after are told singly.
+        first = -(-self.begin // window.stride)
+        last = (self.size - window.extent + self.begin) // window.stride
+        inner = range(first, min(last + 1, self.output)) or range(self.output, self.output)
+        whole = (len(inner), inner.start * window.stride - self.begin, dilation) if inner else None
+        ends = range(inner.start), range(inner.stop, self.output)
+        return whole, *(tuple(self._read(op, each, counts=counts) for each in end) for end in ends)
+
+    def taps(self, index: int) -> range:
+        """The elements of a window's kernel that read data, by index in the kernel."""
+        window, start = self.window, index * self.window.stride - self.begin
+        return range(
+            max(0, -(start // window.dilation)),
+            min(window.kernel, (self.size - 1 - start) // window.dilation + 1),
+        )
+
+    def _read(self, op: Op, index: int, *, counts: bool) -> Hashable:
+        """What a window reads, with the place in the kernel or the divisor where that matters."""
+        if not (real := self.taps(index)):
+            return None
+        dilation, start = self.window.dilation, index * self.window.stride - self.begin
+        elements = range(start + real[0] * dilation, start + real[-1] * dilation + 1, dilation)
+        if op != "avgpool":
+            return elements, real[0] if op == "conv" else 0
+        padded = (self.size + self.end - 1 - start) // dilation + 1
+        return elements, min(self.window.kernel, padded) if counts else len(real)
+
 
 class Answer(Struct, frozen=True):
     """The answer of a convention for an operator.
@@ -126,6 +157,10 @@ class Answer(Struct, frozen=True):
     def output_padding(self) -> tuple[int, ...]:
         """Elements appended to the output on each axis."""
         return tuple(axis.output_padding for axis in self.axes)
+
+    def effects(self, op: Op) -> Hashable:
+        """A value equal for two answers that compute the same on all axes."""
+        return tuple(axis.effect(op, counts=self.counts) for axis in self.axes)
 
 
 def output_of(

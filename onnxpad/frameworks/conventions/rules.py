@@ -1,16 +1,13 @@
 """How a convention pads one operator, as data, and the function that evaluates it on an axis.
 
-Metal Performance Shaders has no row of its own. It centres the windows on the image, with
-`SizeSame` and `AddRemainderToTopLeft` by default. Where SAME pads at all, that is CoreML's with
-TOP_LEFT_HEAVY. Where the extent is below the stride, the first window starts inside the image,
-which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do.
-Source: Apple, `MPSNNPaddingMethod`.
+Metal Performance Shaders (Apple, `MPSNNPaddingMethod`) has no row: where SAME pads at all, its
+`SizeSame` is CoreML's with TOP_LEFT_HEAVY, and elsewhere no `pads` of ONNX express it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 
@@ -25,39 +22,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Question
 
-Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
-"""The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;
-the extent less 1, at the begin. A transposed convolution crops as much: SAME's total is what its
-full result has too many, or (`input`) what SAME pads on its input; `begin` is a number at the begin
-and all else at the end."""
-
-Usual: TypeAlias = Literal["half", "none", "least"]
-"""The number at both ends, if a user gives none: half the window, nothing, or the least crop that
-reaches size * stride. It takes an output_padding of at most 1, unless the extent is below the
-stride."""
-
-Rounding: TypeAlias = Literal["down", "toward 0", "up", "up if padded", "up, kept"]
-"""How the number of windows rounds. Down, a window longer than the padded line has no output;
-toward 0, it has one where less than a stride is missing. Up, a last window that would start in the
-end padding is dropped: always, only in a layer that pads at all, or never (with C's division)."""
-
-Output: TypeAlias = Literal["multiple", "asked", "parity"]
-"""The length of a transposed convolution's output: size * stride; the same, unless a user gave a
-padding or an output_padding, from which it follows then; Keras's with an output_padding, which is
-(size - 1) * stride + extent % 2 + output_padding."""
-
-
-Demand: TypeAlias = Literal[
-    "no dilation",
-    "no stride together with a dilation",
-    "stride 1 only",
-    "one axis only",
-    "one long axis only",
-    "the padding is not given",
-]
-"""Why a convention does not exist for a question."""
-
-_MET: Mapping[Demand, Callable[[Question], bool]] = {
+_DEMANDS: Mapping[str, Callable[[Question], bool]] = {
     "no dilation": lambda asked: not asked.is_dilated,
     "no stride together with a dilation": lambda asked: not (asked.is_strided and asked.is_dilated),
     "stride 1 only": lambda asked: not asked.is_strided,
@@ -65,21 +30,30 @@ _MET: Mapping[Demand, Callable[[Question], bool]] = {
     "one long axis only": lambda asked: sum(each.extent > 1 for each in asked.windows) <= 1,
     "the padding is not given": lambda asked: asked.padding is not None,
 }
-"""When it does."""
+"""What a convention may demand of a question, and when that is met."""
 
 
 class PaddingRule(Struct, frozen=True):
     """How a convention pads one operator.
 
     Attributes:
-        amounts: What it pads, or crops if transposed.
+        amounts: The padding of an axis: nothing; one number at both ends; SAME's total, divided
+            between them; the extent less 1, at the begin. A transposed convolution crops as much:
+            SAME's total is what its full result has too many, or (`input`) what SAME pads on its
+            input; `begin` is a number at the begin and all else at the end.
         odd: The end of SAME's that gets the odd element.
         undilated: Whether it slides with dilation 1, whatever dilation was asked for.
-        usual: The number that a user would give; only for those that take one.
+        usual: The number at both ends, if a user gives none: half the window, nothing, or the least
+            crop that reaches size * stride, with an output_padding of at most 1 unless the extent
+            is below the stride.
         takes: Whether a user may give another number.
-        rounding: How the number of windows rounds.
-        output: The length of a transposed convolution's output, for those that crop or append what
-            it takes to reach it.
+        rounding: How the number of windows rounds. Down, a window longer than the padded line has
+            no output; toward 0, it has one where less than a stride is missing. Up, a last window
+            that would start in the end padding is dropped: always, only in a layer that pads at
+            all, or never (with C's division).
+        output: The length of a transposed convolution's output that its crop, or what it appends,
+            reaches: size * stride; the same, unless it follows from a padding or an output_padding
+            that a user gave; Keras's, which is (size - 1) * stride + extent % 2 + output_padding.
         appends_given: Whether a transposed convolution appends the output_padding of a user.
         appends_missing: Whether it appends what it lacks of that length, unless a user's is.
         demands: The conditions without which it does not exist.
@@ -89,23 +63,23 @@ class PaddingRule(Struct, frozen=True):
             for that, unless a user gives an output_padding.
     """
 
-    amounts: Amounts
+    amounts: Literal["none", "number", "same", "causal", "input", "begin"]
     odd: Side = "end"
     undilated: bool = False
-    usual: Usual = "none"
+    usual: Literal["half", "none", "least"] = "none"
     takes: bool = False
-    rounding: Rounding = "down"
-    output: Output = "multiple"
+    rounding: Literal["down", "toward 0", "up", "up if padded", "up, kept"] = "down"
+    output: Literal["multiple", "asked", "parity"] = "multiple"
     appends_given: bool = False
     appends_missing: bool = False
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[str, ...] = ()
     most: Literal["half the kernel", "the kernel less 1", ""] = ""
     appends_below: Literal["the stride", "the stride or the dilation", ""] = ""
     exact: bool = False
 
     def unmet(self, question: Question) -> str:
         """Why it does not exist for a question; empty if it does."""
-        return next((demand for demand in self.demands if not _MET[demand](question)), "")
+        return next((demand for demand in self.demands if not _DEMANDS[demand](question)), "")
 
     def refusal(self, axis: Axis, found: AxisAnswer) -> str:
         """Why a framework refuses what the rule gives on an axis; empty if it does not."""
@@ -133,8 +107,7 @@ class PaddingRule(Struct, frozen=True):
         An output below 1 is none.
         """
         window = axis.window
-        if self.undilated:
-            window = Window(window.kernel, window.stride)
+        window = Window(window.kernel, window.stride) if self.undilated else window
         return (self._scattered if transposed else self._gathered)(axis, window)
 
     def number(self, axis: Axis) -> int:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
-from onnxpad.frameworks.conventions.rules import Demand, PaddingRule
+from onnxpad.frameworks.conventions.rules import PaddingRule
 
 
 class AbsentError(UsageError):
@@ -40,20 +40,16 @@ class Convention(Struct, frozen=True):
     rules: Mapping[Op, PaddingRule]
     counts: bool = False
 
-    def answer(self, question: Question) -> Answer:
-        """The padding and output for an operator.
-
-        Raises:
-            AbsentError: The convention does not exist there.
-        """
+    def asked(self, question: Question) -> Answer | str:
+        """The padding and output for an operator, or why the convention does not exist there."""
         op, rule = question.op, self.rules.get(question.op)
-        if (why := f"not for {op}" if rule is None else rule.unmet(question)) or rule is None:
-            raise AbsentError(why)
+        if rule is None:
+            return f"not for {op}"
+        if why := rule.unmet(question):
+            return why
         axes = tuple(rule.padding(each, transposed=op == "convtranspose") for each in question.axes)
-        for pair in zip(question.axes, axes, strict=True):
-            if why := rule.refusal(*pair):
-                raise AbsentError(why)
-        return Answer(axes, self.counts and op == "avgpool")
+        refusals = filter(None, map(rule.refusal, question.axes, axes))
+        return next(refusals, "") or Answer(axes, self.counts and op == "avgpool")
 
 
 def _for(
@@ -63,13 +59,8 @@ def _for(
     average: PaddingRule | None = None,
 ) -> Mapping[Op, PaddingRule]:
     """Rules by operator; averages have that of pools, unless they have their own."""
-    given: Mapping[Op, PaddingRule | None] = {
-        "conv": conv,
-        "maxpool": pool,
-        "avgpool": average or pool,
-        "convtranspose": transposed,
-    }
-    return {op: rule for op, rule in given.items() if rule is not None}
+    given = zip(OPS, (conv, pool, average or pool, transposed), strict=True)
+    return {op: rule for op, rule in given if rule is not None}
 
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
@@ -77,6 +68,7 @@ def _for(
 _SAME = PaddingRule("same")
 _SAME_UNDILATED = PaddingRule("same", demands=("no dilation",))
 _LOWER = PaddingRule("same", odd="begin")
+_LOWER_UNDILATED = replace(_LOWER, demands=("no dilation",))
 _NONE = PaddingRule("none")
 _HALF = PaddingRule("number", usual="half")
 _NUMBER = PaddingRule("number", takes=True)
@@ -86,21 +78,16 @@ _GIVEN = PaddingRule("number", takes=True, demands=("the padding is not given",)
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_APART: tuple[Demand, ...] = ("no stride together with a dilation",)
+_APART = ("no stride together with a dilation",)
 _CROP_SAME = PaddingRule("same", appends_missing=True, demands=_APART)
-_TORCH_TRANSPOSED = PaddingRule(
-    "number",
-    usual="half",
-    takes=True,
-    appends_given=True,
-    appends_missing=True,
-    appends_below="the stride or the dilation",
-    exact=True,
-)
+_CROP = replace(_HALF_OR_NUMBER, appends_given=True, appends_below="the stride or the dilation")
+_TORCH_TRANSPOSED = replace(_CROP, appends_missing=True, exact=True)
+_GIVEN_POOL = replace(_GIVEN, most="half the kernel")
+_CROP_GIVEN = replace(_CROP, demands=_GIVEN.demands)
 _TORCH_POOL = PaddingRule("number", takes=True, most="half the kernel")
-_CEIL = replace(
-    _NUMBER, rounding="up if padded", most="the kernel less 1", demands=("no dilation",)
-)
+_UNDILATED = replace(_HALF_OR_NUMBER, demands=("no dilation",))
+_CEIL = replace(_UNDILATED, usual="none", rounding="up if padded", most="the kernel less 1")
+_CAFFE = replace(_HALF_OR_NUMBER, rounding="toward 0")
 _ASKED = PaddingRule("same", usual="half", takes=True, output="asked", appends_missing=True)
 
 
@@ -112,7 +99,7 @@ def _averaging(rule: PaddingRule) -> PaddingRule:
 _TENSORFLOW = "TensorFlow, core/framework/kernel_shape_util.cc"
 _TORCH = "PyTorch, torch.nn, 'Shape' of each layer"
 _COREML = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
-_UNDILATED = replace(_HALF_OR_NUMBER, demands=("no dilation",))
+_ONNX = "ONNX, auto_pad of each operator"
 
 _ROWS = (
     # `tf.nn.conv2d` alone has a stride together with a dilation.
@@ -132,23 +119,12 @@ _ROWS = (
     # As specified, dilation included: size * stride outputs of transposed ones, or less where the
     # full output is shorter. Runtimes differ where the extent is below the stride, and in pools
     # with a dilation. onnxruntime crops nothing of a full output that is too short.
-    *(
-        Convention(
-            f"onnx-same-{name}",
-            "ONNX, auto_pad of each operator",
-            _for(rule, rule, replace(rule, appends_given=True)),
-        )
-        for name, rule in (("upper", _SAME), ("lower", _LOWER))
-    ),
+    Convention("onnx-same-upper", _ONNX, _for(_SAME, _SAME, replace(_SAME, appends_given=True))),
+    Convention("onnx-same-lower", _ONNX, _for(_LOWER, _LOWER, replace(_LOWER, appends_given=True))),
     # `coreml` and `coreml-top-left` below are the frameworks, as `repad --to` takes them; these are
     # their conventions for SAME, as `explain` lists them.
     Convention("coreml-same", _COREML, _for(_SAME, _SAME_UNDILATED), counts=True),
-    Convention(
-        "coreml-same-top-left",
-        _COREML,
-        _for(_LOWER, replace(_SAME_UNDILATED, odd="begin")),
-        counts=True,
-    ),
+    Convention("coreml-same-top-left", _COREML, _for(_LOWER, _LOWER_UNDILATED), counts=True),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
     # input of that size, so that it has size * stride outputs only by chance.
     Convention(
@@ -171,12 +147,7 @@ _ROWS = (
     Convention(
         "pytorch-half",
         "PyTorch, padding = dilation * (kernel - 1) // 2, as torchvision has it",
-        _for(
-            _HALF,
-            half := replace(_HALF, most="half the kernel"),
-            _HALF,
-            average=_averaging(half),
-        ),
+        _for(_HALF, half := replace(_HALF, most="half the kernel"), _HALF, _averaging(half)),
         counts=True,
     ),
     # `ConvolutionLayer::compute_output_shape` computes a window that is longer than the padded line
@@ -185,11 +156,7 @@ _ROWS = (
     Convention(
         "caffe",
         "Caffe, src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, pooling_layer.cpp",
-        _for(
-            replace(_HALF_OR_NUMBER, rounding="toward 0"),
-            replace(_CEIL, usual="half"),
-            _HALF_OR_NUMBER,
-        ),
+        _for(_CAFFE, replace(_CEIL, usual="half"), _HALF_OR_NUMBER),
         counts=True,
     ),
     # One number for both sides, so no SAME with an odd total.
@@ -204,10 +171,7 @@ _ROWS = (
     Convention(
         "pytorch-ceil",
         "PyTorch, aten/src/ATen/native/Pool.h",
-        _for(
-            pool=(up := replace(_TORCH_POOL, rounding="up")),
-            average=_averaging(up),
-        ),
+        _for(pool=(up := replace(_TORCH_POOL, rounding="up")), average=_averaging(up)),
         counts=True,
     ),
     Convention("caffe-ceil", "Caffe, src/caffe/layers/pooling_layer.cpp", _for(pool=_CEIL), True),
@@ -252,12 +216,7 @@ _ROWS = (
     Convention(
         "pytorch-padding",
         _TORCH,
-        _for(
-            _GIVEN,
-            given := replace(_GIVEN, most="half the kernel"),
-            replace(_GIVEN, appends_given=True, appends_below="the stride or the dilation"),
-            _averaging(given),
-        ),
+        _for(_GIVEN, _GIVEN_POOL, _CROP_GIVEN, _averaging(_GIVEN_POOL)),
         counts=True,
     ),
 )
@@ -311,24 +270,26 @@ class Framework(Struct, frozen=True):
         """Whether it has a convention for an intent and an operator."""
         return any(op in row.rules for row in self.by_intent[intent])
 
+    def asked(self, intent: Intent, question: Question) -> Answer | str:
+        """The padding and output of an operator that is written with an intent, or why not."""
+        found: Answer | str = f"no {intent} padding for {question.op}"
+        # Whoever means no padding gives 0 where a number may be given, and otherwise none.
+        number = (0,) * len(question.sizes) if intent == "valid" else None
+        asked = Question(question.op, question.sizes, question.windows, number)
+        for row in self.by_intent[intent]:
+            if question.op in row.rules and isinstance(found := row.asked(asked), Answer):
+                return found
+        return f"{self.title}: {found}"
+
     def answer(self, intent: Intent, question: Question) -> Answer:
         """The padding and output of an operator that is written with an intent.
 
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        absent = ""
-        # Whoever means no padding gives 0 where a number may be given, and otherwise none.
-        number = (0,) * len(question.sizes) if intent == "valid" else None
-        asked = Question(question.op, question.sizes, question.windows, number)
-        for row in self.by_intent[intent]:
-            if question.op in row.rules:
-                try:
-                    return row.answer(asked)
-                except AbsentError as error:
-                    absent = str(error)
-        none = f"{self.title} has no {intent} padding for {question.op}"
-        raise AbsentError(f"{self.title}: {absent}" if absent else none)
+        if isinstance(found := self.asked(intent, question), str):
+            raise AbsentError(found)
+        return found
 
 
 def _rows(*names: str) -> tuple[Convention, ...]:
@@ -342,8 +303,6 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
 
 
 _REACHING = replace(_HALF_OR_NUMBER, exact=True)
-
-
 _VALID = _rows("tensorflow-valid")
 # A convolution whose window is longer than 1 along one axis alone is one over a line.
 _LINE = _for(PaddingRule("causal", demands=("one long axis only", *_APART)))
@@ -356,10 +315,7 @@ _FRAMEWORKS = (
     Framework(
         "pytorch",
         "PyTorch",
-        (
-            *_rows("pytorch-same"),
-            _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least")),
-        ),
+        (*_rows("pytorch-same"), _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least"))),
         _rows("pytorch-padding"),
         by_number=_rows("pytorch-padding"),
         by_ceil=_rows("pytorch-ceil"),

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from msgspec.structs import replace
-
 from onnxpad.arithmetic.window import end_read
-from onnxpad.frameworks.conventions.effect import effects, taps
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 
 _WORDS = {"keras-same": "same", "keras-causal": "causal", "tensorflow-valid": "valid"}
@@ -56,19 +53,16 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     if op == "avgpool" and any(axis.window.dilation > 1 for axis in axes):
         return ""
     begins = [axis.begin for axis in axes]
-    own = [f"padding={_short(begins)}"] * any(begins)
     if op == "conv" or all(axis.begin <= axis.window.kernel // 2 for axis in axes):
-        for ceil, counts in _modes(op, (True, False)):
-            if _computes(op, answer, [(pad, pad) for pad in begins], ceil=ceil, counts=counts):
-                own += ["ceil_mode=True"] * ceil
-                own += ["count_include_pad=False"] * (op == "avgpool" and not counts)
-                return f"{layer}{', '.join((*slide, *own))})"
+        for _, ceil, counts in _forms(op, answer, [[(pad, pad) for pad in begins]], (True, False)):
+            own = [f"padding={_short(begins)}"] * any(begins) + ["ceil_mode=True"] * ceil
+            own += ["count_include_pad=False"] * (op == "avgpool" and not counts)
+            return f"{layer}{', '.join((*slide, *own))})"
     pads = _read(answer)
     if op == "avgpool":  # of nothing is 0 there, and perhaps no number elsewhere
-        reads = all(
-            axis.window.extent > axis.begin and taps(axis, axis.output - 1) for axis in axes
-        )
-        if not reads or not _computes(op, answer, pads, counts=True):
+        reads = (a.window.extent > a.begin and a.taps(a.output - 1) for a in axes)
+        counts_all = any(not ceil for _, ceil, _ in _forms(op, answer, [pads], (True,)))
+        if not (all(reads) and counts_all):
             return ""
     return f"{layer}{', '.join(slide)})({_pad(pads, ', value=-torch.inf' * (op == 'maxpool'))})"
 
@@ -100,11 +94,19 @@ def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
 
 
 def _onnx(question: Question, answer: Answer) -> str:
-    found = next(_onnx_pads(question.op, answer), None)
-    if found is None:
-        return ""
-    pads, further = found
-    windows = [axis.window for axis in answer.axes]
+    op, windows = question.op, [axis.window for axis in answer.axes]
+    pads: _Pads = answer.pads
+    ceil = counts = False
+    if op != "convtranspose":
+        tried = [
+            pads
+            for pads in (answer.pads, _read(answer))
+            if op == "conv" or all(max(p) < w.kernel for p, w in zip(pads, windows, strict=True))
+        ]
+        found = next(_forms(op, answer, tried, (False, True)), None)
+        if found is None:
+            return ""
+        pads, ceil, counts = found
     lists = {
         "kernel_shape": ([window.kernel for window in windows], 0),
         "strides": ([window.stride for window in windows], 1),
@@ -113,54 +115,32 @@ def _onnx(question: Question, answer: Answer) -> str:
         "output_padding": ([*answer.output_padding], 0),
     }
     told = [f"{key}={each}" for key, (each, usual) in lists.items() if {*each} != {usual}]
-    told += ["group=g"] * question.grouped + further
-    return f"{_LAYERS[question.op][2]} <{', '.join(told)}>"
+    told += ["group=g"] * question.grouped
+    told += ["ceil_mode=1"] * ceil + ["count_include_pad=1"] * counts
+    return f"{_LAYERS[op][2]} <{', '.join(told)}>"
 
 
-def _onnx_pads(op: Op, answer: Answer) -> Iterator[tuple[_Pads, list[str]]]:
-    """The pads, with further attributes, that compute an answer."""
-    if op == "convtranspose":
-        yield answer.pads, []
-        return
-    for pads in (answer.pads, _read(answer)):
-        pairs = zip(answer.axes, pads, strict=True)
-        if op == "conv" or all(max(pair) < axis.window.kernel for axis, pair in pairs):
-            for ceil, counts in _modes(op, (False, True)):
-                if _computes(op, answer, pads, ceil=ceil, counts=counts):
-                    yield pads, ["ceil_mode=1"] * ceil + ["count_include_pad=1"] * counts
-
-
-def _modes(op: Op, counting: tuple[bool, bool]) -> Iterator[tuple[bool, bool]]:
-    """Whether an operator may round up, and count its padding in averages, the usual one first."""
+def _forms(
+    op: Op, answer: Answer, tried: Sequence[_Pads], counting: tuple[bool, ...]
+) -> Iterator[tuple[_Pads, bool, bool]]:
+    """The pads, with rounding up and counting of padding, that compute an answer."""
+    wanted = answer.effects(op)
     ceils = (False,) if op == "conv" else (False, True)
-    return product(ceils, counting if op == "avgpool" else (False,))
-
-
-def _computes(
-    op: Op, answer: Answer, pads: _Pads, *, ceil: bool = False, counts: bool = False
-) -> bool:
-    """Whether an operator with these numbers computes what an answer says."""
-    axes = [
-        replace(
-            axis,
-            begin=pair[0],
-            end=pair[1],
-            output=output_of(op if ceil else "conv", axis.size, axis.window, pair, 0, ceil=ceil),
-        )
-        for axis, pair in zip(answer.axes, pads, strict=True)
-    ]
-    return effects(op, Answer(tuple(axes), counts)) == effects(op, answer)
+    for pads, ceil, counts in product(tried, ceils, counting if op == "avgpool" else (False,)):
+        axes = []
+        for axis, pair in zip(answer.axes, pads, strict=True):
+            sizes = axis.size, axis.window, pair, 0
+            output = output_of(op if ceil else "conv", *sizes, ceil=ceil)
+            axes.append(AxisAnswer(axis.size, axis.window, *pair, output))
+        if Answer(tuple(axes), counts).effects(op) == wanted:
+            yield pads, ceil, counts
 
 
 def _read(answer: Answer) -> list[tuple[int, int]]:
     """The pads with an end as far as windows read."""
-    return [(axis.begin, _end(axis)) for axis in answer.axes]
-
-
-def _end(axis: AxisAnswer) -> int:
-    found = end_read(axis.size, axis.window, axis.begin, axis.output)
-    assert isinstance(found, int)
-    return found
+    ends = (end_read(axis.size, axis.window, axis.begin, axis.output) for axis in answer.axes)
+    pairs = zip(answer.axes, ends, strict=True)
+    return [(axis.begin, end) for axis, end in pairs if isinstance(end, int)]
 
 
 def _slide(question: Question, answer: Answer, stride: str, dilation: str) -> list[str]:

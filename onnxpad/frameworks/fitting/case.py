@@ -7,8 +7,8 @@ since all conventions depend on that remainder alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -16,22 +16,13 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
-from onnxpad.frameworks.conventions.table import (
-    FRAMEWORKS,
-    INTENTS,
-    AbsentError,
-    Framework,
-    Intent,
-)
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, Framework, Intent
 from onnxpad.padding.padding import Padding
 from onnxpad.semantics.layers import Pairs
 
 Holds: TypeAlias = Literal["absent", "never", "sometimes", "always"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
-_ORDER: tuple[Holds, ...] = ("absent", "never", "sometimes", "always")
-
 _Answers = tuple[Answer | None, ...]
 
 
@@ -40,20 +31,14 @@ class Fit(Struct, frozen=True):
 
     Attributes:
         holds: Whether the framework can pad so that it computes the same.
-        theirs: What it does otherwise, for each question: with a pool's own pads if it can, else
-            for the purpose of the padding. None where it has no such padding.
+        pads: Its pads otherwise: those of a pool if it can have them, else those for the purpose of
+            the padding; None where they depend on an open size, or it has no such padding.
         same_at: The remainders by the stride of the sizes at which it is the same, if `sometimes`.
     """
 
     holds: Holds
-    theirs: _Answers = ()
+    pads: Pairs | None = None
     same_at: tuple[int, ...] = ()
-
-    @property
-    def pads(self) -> Pairs | None:
-        """Its pads; None where they depend on an open size, or it has none."""
-        found = {None if each is None else each.pads for each in self.theirs}
-        return found.pop() if len(found) == 1 else None
 
 
 class Case(Struct, frozen=True, eq=False, dict=True):
@@ -95,7 +80,7 @@ class Case(Struct, frozen=True, eq=False, dict=True):
     def _effect(self, answer: Answer | None) -> Hashable:
         if answer is None:
             return None
-        return effects(self.op, replace(answer, counts=answer.counts and not self.over_pad))
+        return replace(answer, counts=answer.counts and not self.over_pad).effects(self.op)
 
     @cached_property
     def is_padded(self) -> bool:
@@ -125,57 +110,54 @@ class Case(Struct, frozen=True, eq=False, dict=True):
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
-        if framework not in self._fits:
-            self._fits[framework] = self._fit(FRAMEWORKS[framework])
         return self._fits[framework]
 
     @cached_property
     def _fits(self) -> dict[str, Fit]:
-        return {}
+        return {name: self._fit(framework) for name, framework in FRAMEWORKS.items()}
 
     def _fit(self, framework: Framework) -> Fit:
-        best, own, meant = Fit("absent"), list[_Answers](), list[_Answers]()
+        best, told = Fit("absent"), list[tuple[bool, _Answers]]()
         for is_meant, theirs in self._theirs(framework):
             pairs = [(m, t) for m, t in zip(self.answers, theirs, strict=True) if m is not None]
             same = [self._effect(mine) == self._effect(their) for mine, their in pairs]
             if same and all(same):
                 return Fit("always")
-            exists = any(their for _, their in pairs)
-            holds: Holds = "sometimes" if any(same) else "never" if exists else "absent"
-            if _ORDER.index(holds) > _ORDER.index(best.holds):
-                best = Fit(holds, same_at=self._remainders(same) if holds == "sometimes" else ())
-            if "pool" in self.op and all(
-                their and mine.pads == their.pads for mine, their in pairs
-            ):
-                own.append(theirs)
-            meant += [theirs] * is_meant
-        return replace(best, theirs=next(iter(own + meant), ()))
+            if any(same) and best.holds != "sometimes":
+                best = Fit("sometimes", same_at=self._remainders(same))
+            elif best.holds == "absent" and any(their for _, their in pairs):
+                best = Fit("never")
+            keeps = all(their and mine.pads == their.pads for mine, their in pairs)
+            is_own = "pool" in self.op and keeps
+            told += [(not is_own, theirs)] * (is_own or is_meant)
+        told.sort(key=lambda each: each[0])  # a pool's own pads come first
+        pads = {each.pads if each else None for _, theirs in told[:1] for each in theirs}
+        return replace(best, pads=pads.pop()) if len(pads) == 1 else best
 
     def _theirs(self, framework: Framework) -> Iterator[tuple[bool, _Answers]]:
         """What a framework may do for each question, and whether it does so by a purpose.
 
         First come the numbers of the operator, where a user may give it some, then its purpose.
         """
+        scatters = self.op == "convtranspose"
+        # A user gives the begin for both ends; what a crop at the end has less is appended.
         numbers = {
             tuple((axis.begin, axis.output_padding + axis.begin - axis.end) for axis in each.axes)
             for each in self.answers
             if each is not None
         }
-        if len(numbers) == 1:
-            pads, more = zip(*numbers.pop(), strict=True)
-            given: dict[str, tuple[int, ...]] = {"padding": pads}
-            if self.op == "convtranspose":
-                given["output_padding"] = more
-            crops_more = self.op == "convtranspose" and min(more) < 0  # at the end
-            rows = (self.padding.ceil and framework.by_ceil) or framework.by_number
-            for row in () if crops_more else rows:
-                asked = (replace(question, **given) for question in self.questions)
-                yield False, tuple(_tried(row.answer, each) for each in asked)
+        pads, more = zip(*numbers.pop(), strict=True) if len(numbers) == 1 else ((), ())
+        given = [
+            replace(each, padding=pads, output_padding=more if scatters else None)
+            for each in self.questions
+        ]
+        if pads and not (scatters and min(more) < 0):
+            for row in (self.padding.ceil and framework.by_ceil) or framework.by_number:
+                yield False, _existing(map(row.asked, given))
         for intent in sorted(INTENTS, key=lambda each: each != self.intent):
             if framework.follows(intent, self.op):
-                answer = partial(framework.answer, intent)
-                is_meant = intent in {self.intent, "same"}
-                yield is_meant, tuple(_tried(answer, each) for each in self.questions)
+                answers = _existing(framework.asked(intent, each) for each in self.questions)
+                yield intent in {self.intent, "same"}, answers
 
     def _remainders(self, same: Sequence[bool]) -> tuple[int, ...]:
         """The remainders at which it is the same, where all axes with a stride have the same."""
@@ -187,11 +169,9 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         return tuple(size % stride for size, holds in zip(sizes, same, strict=False) if holds)
 
 
-def _tried(answer: Callable[[Question], Answer], question: Question) -> Answer | None:
-    try:
-        return answer(question)
-    except AbsentError:
-        return None
+def _existing(answers: Iterable[Answer | str]) -> _Answers:
+    """The answers of a convention; None where it does not exist."""
+    return tuple(None if isinstance(each, str) else each for each in answers)
 
 
 _CASE = lru_cache(maxsize=4096)(Case)
@@ -214,22 +194,21 @@ def _samples(size: Extent, window: Window) -> tuple[int, ...]:
     """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
     if isinstance(size, int):
         return (size,)
-    stride, rests = window.stride, range(window.stride)
-    long = 4 * window.extent + 2 * stride
-    start = long + -long % stride
-    if isinstance(size, Size) and stride > 1:
-        rest = modulo(size, stride)
-        return tuple(start + each for each in rests if always(equal(rest, each)) is not False)
-    return tuple(start + each for each in rests)
+    stride, start = window.stride, (4 * window.extent + 2) * window.stride
+    rest = modulo(size, stride) if isinstance(size, Size) else None
+    return tuple(
+        start + each
+        for each in range(stride)
+        if rest is None or always(equal(rest, each)) is not False
+    )
 
 
 def answer_of(padding: Padding, question: Question) -> Answer:
     """The windows of an operator with a padding; an output below 1 is none."""
-    op, sizes, windows = question.op, question.sizes, question.windows
-    appended = padding.output_padding or (0,) * len(sizes)
-    pads = padding.amounts(sizes, windows)
+    sizes, windows = question.sizes, question.windows
+    pads, appended = padding.amounts(sizes, windows), padding.output_padding or (0,) * len(sizes)
     axes = []
     for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
-        output = output_of(op, size, window, pair, more, ceil=padding.ceil)
+        output = output_of(question.op, size, window, pair, more, ceil=padding.ceil)
         axes.append(AxisAnswer(size, window, *pair, output, more))
     return Answer(tuple(axes), padding.counted)

@@ -17,13 +17,11 @@ from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import counted_at_first
 from onnxpad.graph import Node
-from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.operators import WindowOp
 
-_NAMES = {"tensorflow": "TensorFlow's SAME", "onnx-same-lower": "SAME_LOWER"}
 _MOST = 64
 """The greatest stride of which each remainder is looked at."""
 
@@ -39,117 +37,85 @@ class Padded(Struct, frozen=True, eq=False):
         site: The operator.
         context: The graph that it is in.
         sizes: The spatial sizes of the data that is padded.
-        padding: How it pads in total.
-        case: What decides which conventions it fits.
+        case: How it pads in total, and which conventions that fits.
     """
 
     site: Site
     context: Context
     sizes: tuple[Extent, ...]
-    padding: Padding
     case: Case
-
-    @property
-    def label(self) -> str:
-        """Its name in reports."""
-        return self.site.label
-
-    @property
-    def verb(self) -> str:
-        """The verb for its pads: those of a transposed convolution crop."""
-        return "crops" if self.site.is_transposed else "pads"
 
     @property
     def pads(self) -> Pairs | None:
         """(begin, end) for each axis; None where they depend on an open size."""
-        known = tuple(size for size in self.sizes if isinstance(size, int))
-        if self.padding.pads is None and len(known) == len(self.sizes):
-            return self.padding.amounts(known, self.site.windows)
-        return self.padding.pads
-
-    @property
-    def convention(self) -> tuple[str, str]:
-        """What it fits, of what most models follow at first: in short, and in a sentence."""
-        case = self.case
-        if not case.is_padded:
-            return "unread" if is_padded(self.padding.pads or ()) else "", ""
-        if case.intent == "causal":
-            return "causal", "causal padding"
-        if {"tensorflow", "pytorch"} <= {*case.fits}:
-            return "TensorFlow, PyTorch", "both TensorFlow's SAME and PyTorch's padding"
-        for name in ("tensorflow", "pytorch", "onnx-same-lower", *case.fits):
-            if name in case.fits:
-                title = FRAMEWORKS[name].title.removeprefix("ONNX's ")
-                return title, _NAMES.get(name, f"{title}'s padding")
-        if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
-            return "at some sizes", "one of these at some sizes only"
-        if self._is_explicit():
-            return "explicit", "explicit padding only, such as ZeroPadding2D or F.pad"
-        return "none", "no framework's padding"
+        padding, sizes = self.case.padding, tuple(s for s in self.sizes if isinstance(s, int))
+        known = len(sizes) == len(self.sizes)
+        return padding.amounts(sizes, self.site.windows) if known else padding.pads
 
     @property
     def short(self) -> str:
-        """What it fits in short, for a table."""
-        return self.convention[0]
+        """What it fits, of what most models follow at first."""
+        case = self.case
+        if not case.is_padded:
+            return "unread" if is_padded(case.padding.pads or ()) else ""
+        if case.intent == "causal":
+            return "causal"
+        usual = [name for name in ("tensorflow", "pytorch") if name in case.fits]
+        other = [name for name in ("onnx-same-lower", *case.fits) if name in case.fits]
+        if found := usual or other[:1]:
+            return ", ".join(FRAMEWORKS[name].title.removeprefix("ONNX's ") for name in found)
+        if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
+            return "at some sizes"
+        # Zeros in front of what pads nothing, which any framework has: Keras' ZeroPadding2D, F.pad.
+        pads, ceil = case.padding.pads, case.padding.ceil
+        by_zeros = case.op == "conv" or (case.op == "avgpool" and case.padding.counted)
+        is_own = not by_zeros and is_padded(self.site.padding.pads or ((1, 1),))
+        if pads is None or is_own or ceil or case.op == "convtranspose" or min(map(min, pads)) < 0:
+            return "none"
+        return "explicit"
 
-    def _is_explicit(self) -> bool:
-        """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
-
-        Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
-        """
-        pads, padding = self.padding.pads, self.padding
-        if pads is None or self.site.is_transposed or padding.ceil or min(map(min, pads)) < 0:
-            return False
-        fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
-        return fills_zero or self.site.padding.pads == ((0, 0),) * len(pads)
-
-    def facts(self) -> dict[str, object]:
-        """The facts that decide which conventions it fits, as data."""
-        windows = self.site.windows
+    def facts(self, **further: object) -> dict[str, object]:
+        """The facts that decide which conventions it fits, as data, and some further ones."""
+        windows, padding = self.site.windows, self.case.padding
         return {
             "kernel": [window.kernel for window in windows],
             "stride": [window.stride for window in windows],
             "dilation": [window.dilation for window in windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
-            "pads": self.pads or same_of(self.padding.odd),
-            "output_padding": self.padding.output_padding,
-            "ceil_mode": self.padding.ceil,
-            "count_include_pad": self.padding.counted,
+            "pads": self.pads or same_of(padding.odd),
+            "output_padding": padding.output_padding,
+            "ceil_mode": padding.ceil,
+            "count_include_pad": padding.counted,
+            **further,
         }
 
 
 def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:
     """The window operators of all graphs of a model, and those not understood, with why."""
-    found: list[Padded] = []
-    left: list[Left] = []
+    found, left = list[Padded](), list[Left]()
     for context in contexts:
         try:
             sites, unread = sites_of(context)
-            for site in sites:
-                padded = total_of(context, site)
-                if isinstance(padded, Padded):
-                    found.append(padded)
-                else:
-                    left.append((context, site.node, padded))
-            left += [(context, node, why) for node, why in unread]
+            totals = [(site, total_of(context, site)) for site in sites]
         except ModelError:
             if context.graph.is_main:
                 raise
+            continue
+        found += [each for _, each in totals if isinstance(each, Padded)]
+        left += [(context, site.node, why) for site, why in totals if isinstance(why, str)]
+        left += [(context, node, why) for node, why in unread]
     return found, left
 
 
 def total_of(context: Context, site: Site) -> Padded | str:
     """An operator with its total padding, or why that is not known."""
-    sizes, padding, kind = site.sizes, site.padding, op_of(site)
+    sizes, padding, kind, op = site.sizes, site.padding, op_of(site), site.op
     if kind is None:
         return f"no framework has a convention for {site.node.op}"
-    if any(isinstance(s, int) and s < 1 for s in sizes):
+    if any(isinstance(size, int) and size < 1 for size in sizes):
         return "its data is empty"
-    if max(window.stride for window in site.windows) > _MOST and not all(
-        isinstance(size, int) for size in sizes
-    ):
+    if None in site.known_sizes and max(window.stride for window in site.windows) > _MOST:
         return f"a stride above {_MOST} at an open size"
-    op = site.op
     if isinstance(op, WindowOp) and takes_nearest(context, op):
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
@@ -161,14 +127,10 @@ def total_of(context: Context, site: Site) -> Padded | str:
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
-    over_pad = (
-        kind == "avgpool"
-        and padding.counted
-        and context.graph.is_main
-        and not (site.padding.counted and counted_at_first(context, site))
-    )
+    is_counted = site.padding.counted and counted_at_first(context, site)
+    over_pad = kind == "avgpool" and padding.counted and context.graph.is_main and not is_counted
     case = case_of(kind, site.windows, sizes, padding, over_pad=over_pad)
-    return Padded(site, context, sizes, padding, case)
+    return Padded(site, context, sizes, case)
 
 
 def takes_nearest(context: Context, op: object) -> bool:

@@ -7,6 +7,7 @@ other padding computes something else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
-_USUAL = frozenset({"TensorFlow", "PyTorch", "TensorFlow, PyTorch"})
-"""What most models follow."""
 _COMPARED = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
 _MEANT = (
     "right if explicit padding was meant, which onnxpad validate MODEL --reference FILE tells; if "
@@ -43,23 +42,20 @@ class ReportConvention:
     at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
     begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
     directly in front. A convention fits if it computes the same at every size that the data may
-    have, so padding that no window reads makes no difference; PyTorch rounds a pool up where it has
-    `ceil_mode`, and `repad` leaves what fits.
+    have, so padding that no window reads makes no difference.
 
     With `--convention NAME` each operator that does not fit that framework is a warning: the
-    framework's own padding is another, or it rounds or counts otherwise. Explicit padding in front
-    of an operator that pads nothing (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the
-    model, and is right as it is. Where that was not meant, `onnxpad repad MODEL --to NAME` writes
-    the framework's padding, which changes results. Recorded outputs tell: `onnxpad validate MODEL
-    --reference FILE`.
+    framework's own padding is another, or it rounds or counts otherwise. Explicit padding
+    (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
+    that was not meant, which `onnxpad validate MODEL --reference FILE` tells from recorded outputs,
+    `onnxpad repad MODEL --to NAME` writes the framework's padding, which changes results.
     ## Why it matters
     A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
-    A network ported with the other padding reads one element further left everywhere, and
-    loses accuracy without any error. Frameworks pad all operators alike, unless a program says
-    otherwise in numbers: a mixture may be meant (Keras' ResNet50 pads its stem by numbers), or a
-    port of which only a part was converted. Caffe's pools round up, those of TensorFlow and cuDNN
-    down. TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe
-    count it.
+    A network ported with the other padding reads one element further left everywhere, and loses
+    accuracy without any error. Pools differ, too: Caffe's round up, those of TensorFlow and cuDNN
+    down; TensorFlow, Keras and PaddlePaddle leave padding out of an average, PyTorch and Caffe
+    count it. A mixture may be meant (Keras' ResNet50 pads its stem by numbers), or be a port of
+    which only a part was converted.
     ## Example
         y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
     stays
@@ -89,24 +85,17 @@ class ReportConvention:
         self, operators: Sequence[Padded], left: Sequence[Left], convention: Framework | None = None
     ) -> Iterator[Finding]:
         """Yields every finding about the window operators of a model, those not understood too."""
-        if convention is None:
-            return _report(operators, left)
-        return _unfit(operators, left, convention)
+        if convention is not None:
+            yield from _unfit(operators, left, convention)
+        elif padded := [each for each in operators if each.case.is_padded]:
+            yield _report(padded, left)
 
 
-def _report(operators: Sequence[Padded], left: Sequence[Left]) -> Iterator[Finding]:
+def _report(padded: Sequence[Padded], left: Sequence[Left]) -> Finding:
     """One finding about all operators that pad."""
-    padded = [each for each in operators if each.case.is_padded]
-    if not padded:
-        return
-    groups: dict[tuple[str, str], list[Padded]] = {}
-    for each in padded:
-        groups.setdefault(each.convention, []).append(each)
-    said: list[str] = []
-    for (short, name), some in groups.items():
-        verb = "" if said else " operator fits" if len(some) == 1 else " operators fit"
-        first = "" if short in _USUAL else f" (first: {some[0].label!r})"
-        said.append(f"{len(some)}{verb} {name}{first}")
+    groups = Counter(each.short.replace(", ", " and ") for each in padded)
+    said = [f"{count} {short}" for short, count in groups.items()]
+    verb = "operators fit" if next(iter(groups.values())) > 1 else "operator fits"
     evidence = {
         "operators": [_facts(each) for each in padded],
         "unknown": [
@@ -114,17 +103,19 @@ def _report(operators: Sequence[Padded], left: Sequence[Left]) -> Iterator[Findi
             for context, node, why in left
         ],
     }
-    yield _finding((padded[0].context, padded[0].site.node), ", ".join(said), evidence)
+    place = padded[0].context, padded[0].site.node
+    return _finding(place, ", ".join(said).replace(" ", f" {verb} ", 1), evidence)
 
 
 def _facts(each: Padded) -> dict[str, object]:
     others = [name for name in _COMPARED if not each.case.follows(name)]
     return {
-        "node": each.label,
+        "node": each.site.label,
         "op_type": each.site.node.op,
-        **each.facts(),
-        "fits": [name for name in _COMPARED if name not in others],
-        "would_be": {name: each.case.fit(name).pads for name in others},
+        **each.facts(
+            fits=[name for name in _COMPARED if name not in others],
+            would_be={name: each.case.fit(name).pads for name in others},
+        ),
     }
 
 
@@ -139,15 +130,10 @@ def _unfit(
         if fit.holds == "absent" or (fit.holds == "sometimes" and is_open):
             untold.append(place)
         elif fit.holds != "always" and not each.case.over_pad:
-            facts = {"convention": asked.name, "would_be": fit.pads, "same_at": fit.same_at}
-            yield _finding(
-                place,
-                _difference(each, fit, asked.title),
-                {**each.facts(), **facts},
-                _MEANT.format(asked.name),
-                Severity.WARNING,
-                Reason.FRAMEWORK_CONVENTION,
-            )
+            facts = each.facts(convention=asked.name, would_be=fit.pads, same_at=fit.same_at)
+            said, meant = _difference(each, fit, asked.title), _MEANT.format(asked.name)
+            code = Reason.FRAMEWORK_CONVENTION
+            yield _finding(place, said, facts, meant, Severity.WARNING, code)
     untold += [(context, node) for context, node, _ in left]
     if untold:
         labels = [context.label(node) for context, node in untold]
@@ -166,41 +152,23 @@ def _finding(
 ) -> Finding:
     """A finding about an operator, or about the whole model, which names one concerned."""
     context, node = place
-    return Finding(
-        ReportConvention.code,
-        severity,
-        context.label(node),
-        node.op,
-        message,
-        reason,
-        facts,
-        reason_code=code,
-        location=context.graph.location(node),
-    )
+    about = context.label(node), node.op, message, reason, facts
+    where = context.graph.location(node)
+    return Finding(ReportConvention.code, severity, *about, reason_code=code, location=where)
 
 
 def _difference(each: Padded, fit: Fit, name: str) -> str:
     """How the padding of an operator differs from that of a framework in words."""
-    pads, theirs = each.pads, fit.pads
-    if each.site.is_pool and pads is not None and theirs == pads:
-        both = zip(each.case.answers, fit.theirs, strict=True)
-        if any(mine and other and mine.output != other.output for mine, other in both):
-            ways = ("up", "down") if each.padding.ceil else ("down", "up")
-            return f"rounds its output size {ways[0]}, {name} {ways[1]}"
-        counts = ("counts", "does not") if each.padding.counted else ("does not count", "does")
-        return f"{counts[0]} its padding, which {name} {counts[1]}"
-    said = f"{each.verb} {pads_text(pads)}" if pads else f"pads as {same_of(each.padding.odd)}"
-    if any(each.padding.output_padding):
-        said += f", output_padding {list(each.padding.output_padding)}"
+    pads, theirs, verb = each.pads, fit.pads, "crops" if each.site.is_transposed else "pads"
+    said = f"{verb} {pads_text(pads)}" if pads else f"pads as {same_of(each.case.padding.odd)}"
+    if any(each.case.padding.output_padding):
+        said += f", output_padding {list(each.case.padding.output_padding)}"
     if all(isinstance(size, int) for size in each.sizes):
         said += f" on {'x'.join(map(str, each.sizes))}"
-    if theirs is not None:
-        return f"{said}, where {name} {each.verb} {pads_text(theirs)}"
-    if fit.same_at:
-        rests = " or ".join(map(str, fit.same_at))
-        stride = max(window.stride for window in each.site.windows)
-        where = f"sizes that leave {rests} when divided by {stride}"
-        return f"{said}, which is {name}'s padding only at {where}"
-    if not any(fit.theirs):
-        return f"{said}, which {name} does at no size"
-    return f"{said}, where what {name} {each.verb} depends on the size"
+    if theirs is None:
+        when = "only at some sizes" if fit.holds == "sometimes" else "at no size"
+        return f"{said}, which is {name}'s padding {when}"
+    if each.site.is_pool and theirs == pads:
+        averages = " or counts padding" * (each.case.op == "avgpool")
+        return f"{said}, as {name} does, which rounds its output size{averages} otherwise"
+    return f"{said}, where {name} {verb} {pads_text(theirs)}"

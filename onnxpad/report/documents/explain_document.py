@@ -5,30 +5,28 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
-from onnxpad.frameworks.conventions.effect import effect, effects
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
 from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
-from onnxpad.report.text import counted, grouped, more, shown
-from onnxpad.report.window_drawing import Columns, DrawnRow, drawn_axes
+from onnxpad.report.text import grouped, more, shown
+from onnxpad.report.window_drawing import Columns, drawn_axes, kind
 
 _LINES = 18
 _PERIODS = 8
 _WAYS = 3
 """Remainders, and paddings of one convention, that are listed."""
 _CODED = 4
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _Way = tuple[str, Answer, Sequence[str]]
 """A padding by its label, with the conventions that it is of."""
-_Labelled = Sequence[tuple[str, str, Answer]]
-"""Paddings, each with the label of its group and its name."""
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
-_MORE = "  and others (--format json)"
 
 
 def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
@@ -43,13 +41,14 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
     if reach is not None:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
     else:
-        lines = _ways(explanation)
-        lines += [("model", about.own, ())] if about and about.own else []
+        groups = enumerate(explanation.agree)
+        ways = [(_LETTERS[at], explanation.answer(names[0]), names) for at, names in groups]
+        own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         sections = [
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*_drawing(explanation)],
-            [*_written(explanation, "At this size", lines)],
+            [*_drawing(explanation, ways)],
+            [*_written(explanation, "At this size", [*ways, *own])],
         ]
     return document_of("explain", "explain", head, *sections)
 
@@ -72,34 +71,21 @@ def _by(numbers: Sequence[int]) -> str:
     return "x".join(map(str, numbers))
 
 
-def _letter(index: int) -> str:
-    """The letter of a group: A to Z, then A1 to Z1 and so on."""
-    again, place = divmod(index, 26)
-    return string.ascii_uppercase[place] + (str(again) if again else "")
-
-
-def _ways(explanation: ExplainReport) -> list[_Way]:
-    """The padding of each group of conventions that compute the same at this size."""
-    groups = enumerate(explanation.agree)
-    return [(_letter(at), explanation.answer(names[0]), names) for at, names in groups]
-
-
 def _table(explanation: ExplainReport) -> Iterator[Block]:
-    found = [
-        (label, name, explanation.answer(name))
-        for label, names in _labels(explanation).items()
-        for name in names
-    ]
+    labels = _labels(explanation)
+    found = [(label, name, explanation.answer(name)) for name, label in labels.items()]
     if own := explanation.about and explanation.about.own:
         same = explanation.same_as_model
-        alike = _letter(explanation.agree.index(same)) if same else "-"
+        alike = _LETTERS[explanation.agree.index(same)] if same else "-"
         found.append((alike, "this model", own))
     yield from _answers(explanation, found)
     yield from _refused("not here", explanation.refused)
 
 
-def _answers(explanation: ExplainReport, found: _Labelled) -> Iterator[Table]:
-    """Conventions with what they pad and return, by label."""
+def _answers(
+    explanation: ExplainReport, found: Sequence[tuple[str, str, Answer]]
+) -> Iterator[Table]:
+    """Conventions with what they pad and return, each with the label of its group and its name."""
     averages, rows, before = explanation.op == "avgpool", list[tuple[str, ...]](), ""
     for label, name, answer in found:
         divides = ("data and padding" if answer.counts else "data",) * averages
@@ -118,16 +104,16 @@ def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
         yield f"  {marked(f'{head}: {names} ({shown(group[0][1])})', 'faint')}"
 
 
-def _labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
-    """The conventions by label: a letter for those that compute the same at this size.
+def _labels(explanation: ExplainReport) -> dict[str, str]:
+    """The label of each convention: a letter for those that compute the same at this size.
 
     Those of a letter that part at other sizes have numbers, as A1 and A2.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, str] = {}
     for index, group in enumerate(explanation.agree):
         parts = [names for names in explanation.survey.classes if names[0] in group]
         for number, names in enumerate(parts, 1):
-            found[f"{_letter(index)}{number if len(parts) > 1 else ''}"] = names
+            found |= dict.fromkeys(names, f"{_LETTERS[index]}{number if len(parts) > 1 else ''}")
     return found
 
 
@@ -143,9 +129,7 @@ def _pads(answer: Answer) -> str:
 
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
     """The letters that compute the same at long sizes, by the remainder of these."""
-    survey, named = explanation.survey, _labels(explanation)
-    label = {name: label for label, names in named.items() for name in names}
-    rows = []
+    survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
     for each in survey.periods[:_PERIODS]:
         groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
         said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)
@@ -160,37 +144,32 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
 
 def _sizes(remainders: Sequence[int], period: int) -> str:
     """Sizes by their remainder by the period."""
-    if len(remainders) == period:
-        return "all sizes"
-    for parity, word in enumerate(("even", "odd")):
-        if tuple(remainders) == tuple(range(parity, period, 2)) and period % 2 == 0:
-            return f"{word} sizes"
-    if len(remainders) > _WAYS:
-        return f"{len(remainders)} of {period} sizes"
-    return f"sizes {and_list(f'{period}n+{rest}'.removesuffix('+0') for rest in remainders)}"
+    named = {tuple(range(period)): "all sizes"}
+    if period % 2 == 0:
+        named |= {tuple(range(0, period, 2)): "even sizes", tuple(range(1, period, 2)): "odd sizes"}
+    few = and_list(f"{period}n+{rest}".removesuffix("+0") for rest in remainders[:_WAYS])
+    many = f"{len(remainders)} of {period} sizes"
+    return named.get(tuple(remainders), many if len(remainders) > _WAYS else f"sizes {few}")
 
 
 # The drawing
 
 
-def _drawing(explanation: ExplainReport) -> Iterator[str]:
+def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
     """The windows of all groups along the axis on which most of them differ."""
     op, rank, transposed = explanation.op, len(explanation.size), explanation.op == "convtranspose"
-    named = [(label, answer) for label, answer, _ in _ways(explanation)]
 
-    def alike(axis: int) -> list[list[tuple[str, Answer]]]:
-        return grouped(named, lambda each: effect(op, each[1].axes[axis], counts=each[1].counts))
+    def alike(axis: int) -> list[list[_Way]]:
+        return grouped(ways, lambda each: each[1].axes[axis].effect(op, counts=each[1].counts))
 
     place = max(range(rank), key=lambda axis: len(alike(axis)))
-    groups = alike(place)
-    shown_groups = groups[: _LINES // 2]
-    axes = {" ".join(label for label, _ in each): each[0][1].axes[place] for each in shown_groups}
+    axes = {" ".join(label for label, *_ in each): each[0][1].axes[place] for each in alike(place)}
     if not axes:
         return
     margin, lanes = max(5, 2 + max(map(len, axes))), max(_LINES // len(axes) - 1, 1)
     for cell in (2, 1):
         room = (PIPED_WIDTH - margin) // cell
-        if found := drawn_axes(axes, room, lanes, transposed=transposed):
+        if found := drawn_axes([*axes.values()], room, lanes, transposed=transposed):
             break
     else:
         yield "The windows are too long to draw here."
@@ -201,37 +180,27 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         yield f"{where} of the output: o kept, . cropped, + appended; x-x what an input writes"
     else:
         yield f"{where}: o data, . padding; x-x a window"
-    last = max(p for p in columns if p is not None) if transposed else rows[0].axis.size - 1
-    ends = _line(columns, cell, {0: "0"})
-    room = columns.index(last) * cell + 1 - len(ends)
-    yield " " * margin + (f"{ends}{last:>{room}}" if room > len(str(last)) else ends)
+    last = explanation.size[place] - 1
+    if transposed:
+        last = max(at for at in columns if at is not None)
+    yield " " * margin + _line(columns, cell, {0: "0", last: f"{last}"})
     before: object = ()
-    for row in rows:
-        kinds = {at: "~" if at is None else _MARKS[row.kind(at)] for at in columns}
-        label = marked(f"{row.label:>{margin - 2}}", "strong")
-        yield f"{label}  {_line(columns, cell, kinds)}"
-        if not transposed or row.windows != before:  # all crop the same windows
-            yield from (" " * margin + marked(e, "info") for e in _lanes(columns, cell, row))
-        before = row.windows
-    if groups[len(axes) :]:
-        yield f"     and {counted(len(groups) - len(axes), 'group')} more"
+    for (label, axis), windows in zip(axes.items(), rows, strict=True):
+        cells = {at: kind(axis, at, transposed=transposed) for at in columns if at is not None}
+        marks = {None: "~"} | {at: _MARKS[each] for at, each in cells.items()}
+        yield f"{marked(f'{label:>{margin - 2}}', 'strong')}  {_line(columns, cell, marks)}"
+        if not transposed or windows != before:  # all crop the same windows
+            for lane in sorted({lane for lane, _ in windows}):
+                reads = [read for at, read in windows if at == lane]
+                dashed = {at: "-" * cell for read in reads for at in range(read[0], read[-1])}
+                tapped = {at: f"x{dashed.get(at, ' ')[1:]}" for read in reads for at in read}
+                yield " " * margin + marked(_line(columns, cell, dashed | tapped), "info")
+        before = windows
 
 
-def _line(columns: Columns, cell: int, marks: Mapping[int | None, str]) -> str:
+def _line(columns: Columns, cell: int, marks: Mapping[Any, str]) -> str:
     """A mark for each position that has one."""
     return "".join(f"{marks.get(at, ' '):{cell}}" for at in columns).rstrip()
-
-
-def _lanes(columns: Columns, cell: int, row: DrawnRow) -> Iterator[str]:
-    """The lines with the windows of a row."""
-    for lane in sorted({lane for lane, _ in row.windows}):
-        line = [" "] * (len(columns) * cell)
-        for _, read in (each for each in row.windows if each[0] == lane):
-            places = [columns.index(tap) * cell for tap in read]
-            line[places[0] : places[-1]] = "-" * (places[-1] - places[0])
-            for place in places:
-                line[place] = "x"
-        yield "".join(line).rstrip()
 
 
 # Writing
@@ -244,11 +213,12 @@ def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> It
         yield f"{head}{stands}:"
     for label, answer, names in found:
         lines = written(explanation.question, answer, names)
-        lines = {"PyTorch": lines["pytorch"], "Keras": lines["keras"], "ONNX": lines["onnx"]}
+        titles = {"pytorch": "PyTorch", "keras": "Keras", "onnx": "ONNX"}
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
-        rows = [("", *each) for each in texts.items() if each[1]]
-        rows = rows or [("", "PyTorch", "none in one line")]
-        yield Table(("", "", ""), [(marked(label, "strong"), *rows[0][1:]), *rows[1:]])
+        rows = [(titles[name], text) for name, text in texts.items() if text]
+        rows = rows or [("PyTorch", "none in one line")]
+        labels = [marked(label, "strong"), *[""] * (len(rows) - 1)]
+        yield Table(("", "", ""), [(told, *row) for told, row in zip(labels, rows, strict=True)])
 
 
 # The inverse
@@ -261,12 +231,12 @@ def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
     rows, names = [], axis_names(len(reach.needs))
     for name, need, window in zip(names, reach.needs, explanation.windows, strict=True):
         # What rounds at stride 1 is the same either way.
-        some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
         sums = ", or ".join(
             _to(each.least, each.most) + " with ceil_mode, divided evenly" * each.ceil_mode
-            for each in some
+            for each in need.totals
+            if not each.ceil_mode or window.stride > 1
         )
-        sums += " + output_padding" * (bool(some) and explanation.op == "convtranspose")
+        sums += " + output_padding" * (bool(sums) and explanation.op == "convtranspose")
         sums = sums or f"none; the nearest output is {need.nearest}"
         rows.append((name, str(need.size), str(need.output), str(need.bare), sums))
     yield Table(("axis", "size", "output", "without padding", "begin + end"), rows)
@@ -276,39 +246,31 @@ def _to(least: int, most: int) -> str:
     return f"{least}" if least == most else f"{least} to {most}"
 
 
-def _model(own: Answer, reach: Reach) -> Iterator[str]:
-    """The padding of the model, and changes that would give it the output size asked for."""
-    yield f"This model has {_pads(own)} and gives {_by(own.output)}."
-    if own.output != reach.output:
-        yield f"One number that makes it {_by(reach.output)}, on each axis that it is told of:"
-        yield from ["  none"] * (not reach.changes)
-    for each in reach.changes:
-        where = f" on {axis_names(len(own.output))[each.axis]}" * (each.what != "ceil_mode")
-        yield f"  {each.what} {_to(each.least, each.most)} instead of {each.now}{where}"
-
-
 def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]:
-    """The conventions that reach an output size, those that do not, and lines that write it."""
+    """What reaches an output size, or does not, in the model, by conventions, and in lines."""
     if not reach.is_possible:
         return
     if own := explanation.about and explanation.about.own:
-        yield [*_model(own, reach)]
-    found = [
-        (name, answer) for name, answers in reach.conventions.items() for answer in answers[:_WAYS]
-    ]
+        said: list[Block] = [f"This model has {_pads(own)} and gives {_by(own.output)}."]
+        if own.output != reach.output:
+            wanted = _by(reach.output)
+            said.append(f"One number that makes it {wanted}, on each axis that it is told of:")
+            said += ["  none"] * (not reach.changes)
+        for each in reach.changes:
+            where = f" on {axis_names(len(own.output))[each.axis]}" * (each.what != "ceil_mode")
+            said.append(f"  {each.what} {_to(each.least, each.most)} instead of {each.now}{where}")
+        yield said
+    ways = reach.conventions.items()
+    found = [(name, answer) for name, answers in ways for answer in answers[:_WAYS]]
     if not found and reach.explicit is not None:
         found = [("any, by numbers", reach.explicit)]
-    groups = grouped(found, lambda each: effects(explanation.op, each[1]))
-    rows = [(_letter(at), *each) for at, group in enumerate(groups) for each in group]
-    is_cut = any(len(answers) > _WAYS for answers in reach.conventions.values())
-    yield [
-        *_answers(explanation, rows),
-        *[_MORE] * (is_cut or len(groups) > _CODED),
-        *_refused("cannot", reach.refused),
-    ]
-    cheapest = [min(group, key=lambda each: sum(each[1].output_padding)) for group in groups]
-    lines = [
-        (_letter(at), cheapest[at][1], [name for name, _ in group])
-        for at, group in enumerate(groups[:_CODED])
-    ]
+    groups = grouped(found, lambda each: each[1].effects(explanation.op))
+    rows = [(_LETTERS[at], *each) for at, group in enumerate(groups) for each in group]
+    is_cut = any(len(answers) > _WAYS for _, answers in ways) or len(groups) > _CODED
+    others = ["  and others (--format json)"] * is_cut
+    yield [*_answers(explanation, rows), *others, *_refused("cannot", reach.refused)]
+    lines = list[_Way]()
+    for at, group in enumerate(groups[:_CODED]):
+        cheapest = min((answer for _, answer in group), key=lambda each: sum(each.output_padding))
+        lines.append((_LETTERS[at], cheapest, [name for name, _ in group]))
     yield [*_written(explanation, "Written", lines)]

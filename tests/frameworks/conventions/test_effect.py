@@ -3,7 +3,6 @@
 from itertools import product
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import taps
 from onnxpad.frameworks.conventions.question import AxisAnswer
 
 
@@ -20,4 +19,4 @@ def test_elements_are_those_of_a_walk() -> None:
         ]
         read = [[0 <= place < size for place in each] for each in places]
         for index, each in enumerate(read):
-            assert [*taps(axis, index)] == [tap for tap, real in enumerate(each) if real]
+            assert [*axis.taps(index)] == [tap for tap, real in enumerate(each) if real]

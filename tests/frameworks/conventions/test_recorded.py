@@ -13,7 +13,6 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import (
     CONVENTIONS,
     FRAMEWORKS,
-    AbsentError,
 )
 from tests.frameworks.conventions.recorded.record_conventions import (
     FRAMEWORKS as RECORDED,
@@ -169,10 +168,8 @@ def answer(row: Row, point: Point) -> Answer | None:
     given: Any = [None if it == NONE else (it,) for it in (pad, point.output_padding)]
     (unpadded,) = FRAMEWORKS["valid"].by_intent["valid"]
     table = {**CONVENTIONS, unpadded.name: unpadded}
-    try:
-        return table[row.convention].answer(Question(op, (point.size,), (window,), *given))
-    except AbsentError:
-        return None
+    found = table[row.convention].asked(Question(op, (point.size,), (window,), *given))
+    return None if isinstance(found, str) else found
 
 
 def described(row: Row) -> Iterator[tuple[Point, Found, list[int]]]:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.explanation import explained
 from onnxpad.frameworks.conventions.question import OPS, Answer, AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.frameworks.conventions.writing import written
 from tests.frameworks.conventions.naive import computed, kernel, line
 from tests.strategies import windows
@@ -245,7 +244,7 @@ K3, K3_BY_2, WIDE = Window(3), Window(3, 2), Window(3, 1, 2)
 def test_lines_in_numbers(op: Op, windows: tuple[Window, ...], name: str, pytorch: str) -> None:
     """Lines that say no convention by its name, at 8 elements an axis."""
     question = Question(op, (8,) * len(windows), windows)
-    found = written(question, CONVENTIONS[name].answer(question))
+    found = written(question, explained(question).answer(name))
     assert (found["pytorch"], found["keras"]) == (pytorch, "")
 
 
@@ -262,7 +261,7 @@ def test_lines_in_numbers(op: Op, windows: tuple[Window, ...], name: str, pytorc
 )
 def test_lines_in_a_framework_s_own_words(op: Op, name: str, pytorch: str, keras: str) -> None:
     question = Question(op, (8,), (K3,))
-    found = written(question, CONVENTIONS[name].answer(question), (name,))
+    found = written(question, explained(question).answer(name), (name,))
     assert found["pytorch"].endswith(pytorch)
     assert found["keras"].endswith(keras)
 
@@ -302,7 +301,7 @@ def test_operators_of_answers_made_by_hand(
 @pytest.mark.parametrize("op", ["conv", "convtranspose"])
 def test_lines_of_channels_in_groups_say_so(op: Op) -> None:
     question = Question(op, (9,), (Window(3, 2, 1),), grouped=True)
-    lines = written(question, CONVENTIONS["keras-same"].answer(question), ["keras-same"])
+    lines = written(question, explained(question).answer("keras-same"), ["keras-same"])
     assert "groups=g" in lines["pytorch"]
     assert "group=g" in lines["onnx"]
     assert lines["keras"] == ("Conv1D(n, 3, strides=2, groups=g, padding='same')" * (op == "conv"))

@@ -28,7 +28,7 @@ def conv(pads: str, size: str = "8, 8", more: str = "strides = [2, 2]") -> onnx.
     )
 
 
-SAME, SYMMETRIC = "TensorFlow's SAME", "PyTorch's padding"
+SAME, SYMMETRIC = "TensorFlow", "PyTorch"
 
 
 def test_padding_that_no_window_reads_is_none() -> None:
@@ -64,7 +64,7 @@ def test_a_pad_of_another_value_is_no_padding_of_the_operator() -> None:
 def test_a_computed_pad_that_is_same_counts() -> None:
     path = MODELS / "timm_same_torchscript.onnx"
     (finding,) = onnxpad.check(path, select="PAD6").findings
-    assert finding.message == f"3 operators fit {SAME}, 2 both {SAME} and {SYMMETRIC}"
+    assert finding.message == f"3 operators fit {SAME}, 2 {SAME} and {SYMMETRIC}"
 
 
 MIXED = one(
@@ -79,7 +79,7 @@ MIXED = one(
 def test_mixed_conventions_are_named() -> None:
     (found,) = onnxpad.check(MIXED, select="PAD6").findings
     assert (found.code, found.severity, found.fixable) == ("PAD601", Severity.INFO, False)
-    assert found.message == f"1 operator fits {SAME}, 1 {SYMMETRIC}, 1 both {SAME} and {SYMMETRIC}"
+    assert found.message == f"1 operator fits {SAME}, 1 {SYMMETRIC}, 1 {SAME} and {SYMMETRIC}"
 
 
 def test_the_evidence_has_each_operator() -> None:
