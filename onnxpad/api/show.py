@@ -62,7 +62,7 @@ def show(
     names = (node,) if isinstance(node, str) else tuple(node)
     source, _ = kinds.source_of(model, "show")
     fitted: dict[int, Padded] = {}
-    findings, about_padding, problem = list[Finding](), list[Finding](), ""
+    findings, problem = list[Finding](), ""
 
     def conventions(found: Sequence[Context]) -> list[Finding]:
         # Of the model as `fix` would leave it: there each operator has its padding itself.
@@ -77,7 +77,10 @@ def show(
         try:
             untaken = at_targets(run)
             findings = [*run.find(conventions), *untaken]
-            about_padding = [each for each in findings if each.code not in REPORTS]
+        except ModelError as error:
+            problem = str(error)
+        about_padding = [each for each in findings if each.code not in REPORTS]
+        try:
             sites = sites_in(run.analysed(), about_padding, fitted)
         except ModelError as error:
             sites, problem = list(written_sites(graph)), str(error)
