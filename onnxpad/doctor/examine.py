@@ -19,6 +19,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME, plugins
 from onnxpad.runtimes.providers import trouble_with
+from onnxpad.runtimes.worker import Runtime
 
 INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
@@ -59,7 +60,8 @@ class Machine:
         Raises:
             OnnxpadError: It cannot be imported.
         """
-        return pool.about(native.available_providers), pool.about(native.cuda_version)
+        cuda = pool.ask(Runtime.about, native.cuda_version)
+        return pool.ask(Runtime.about, native.available_providers), cuda
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""

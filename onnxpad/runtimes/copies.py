@@ -42,15 +42,12 @@ def draws(model: onnx.ModelProto) -> bool:
 
 
 def seeded(source: Source) -> Source:
-    """A copy of a model with a seed for each operator that draws and has none."""
-    copy, folder = with_seeds(read_proto(source)), folder_of(source)
-    return copy if folder is None else InFolder(copy.SerializeToString(), folder)
+    """A copy of a model with a seed for each operator that draws and has none.
 
-
-def with_seeds(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of a model with seeds; its external data stay where they are."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    Its external data stay where they are.
+    """
+    copy, folder = onnx.ModelProto(), folder_of(source)
+    copy.CopyFrom(read_proto(source))
     for node in (node for whole in (copy.graph, *copy.functions) for node in _drawing(whole)):
         given = [each for each in node.attribute if each.name == "seed"]
         if all(each.ref_attr_name for each in given):  # which a call may set, or not
@@ -58,7 +55,7 @@ def with_seeds(model: onnx.ModelProto) -> onnx.ModelProto:
                 node.attribute.remove(each)
             seed = _SEED if _key(node) == _DROPOUT else float(_SEED)
             node.attribute.append(helper.make_attribute("seed", seed))
-    return copy
+    return copy if folder is None else InFolder(copy.SerializeToString(), folder)
 
 
 def with_bodies(source: Source) -> Source:

@@ -180,12 +180,6 @@ def ask(call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         give_back(worker)
 
 
-def about(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
-    """What a function of the runtime says of it, asked in a worker."""
-    found: _T = ask(Runtime.about, call, arguments)
-    return found
-
-
 def warm() -> None:
     """Start a worker and import the runtime there, while this process goes on."""
     with suppress(ProviderError):  # told when it is asked
@@ -237,15 +231,12 @@ def _started() -> Worker:
 
 
 def _how(code: int) -> str:
-    """How a process ended, in words, as `onnxruntime crashed (SIGFPE)` or `(0xC0000005)`."""
+    """How a process ended, in words, as `onnxruntime crashed (SIGFPE)`."""
     if code == -9:
         return f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
     with suppress(ValueError):  # of codes that are no signals
         return f"{RUNTIME} crashed ({signal.Signals(-code).name})"
-    code &= 0xFFFFFFFF
-    if code > 0xFFFF:
-        return f"{RUNTIME} crashed (0x{code:08X})"
-    return f"{RUNTIME}'s process ended by itself (exit code {code})"
+    return f"{RUNTIME}'s process ended (exit code {code if code < 256 else hex(code)})"
 
 
 def _end_all() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.runtime import CrashError, EngineError, Located, Optimisation
 
 DEPLOYED, CPU = native, native.CPU
 """The runtime that workers run, and its name for the CPU."""
@@ -39,7 +39,7 @@ class Runtime(native.Onnxruntime):
 
     def open(
         self,
-        model: ModelFile,
+        model: Located,
         provider: str = CPU,
         optimisation: Optimisation = "off",
         threads: int | None = None,
@@ -51,7 +51,7 @@ class Runtime(native.Onnxruntime):
         from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
 
         try:
-            self._session = ReferenceEvaluator(model.data)
+            self._session = ReferenceEvaluator(getattr(model, "data", model))
         except Exception as error:  # its operators may raise anything
             said = f"the reference evaluator fails: {native.first_line(error)}"
             raise EngineError(said) from None
@@ -59,7 +59,7 @@ class Runtime(native.Onnxruntime):
 
     def each(
         self,
-        model: ModelFile,
+        model: Located,
         provider: str,
         fed: Sequence[Mapping[str, Any]],
         outputs: Sequence[str],
@@ -75,7 +75,7 @@ class Runtime(native.Onnxruntime):
         self.open(model, provider, threads=1)
         return [run(feeds) for feeds in fed]
 
-    def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
+    def about(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """What a function returns that the runtime says of itself."""
         return call(*arguments)
 
