@@ -14,7 +14,7 @@ from onnx import helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, default_opset, key_of, normal_domain, walked
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, default_opset, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _DROPOUT = "", "Dropout"
@@ -31,14 +31,8 @@ _SEED = 9_999_991
 
 
 def draws(model: onnx.ModelProto) -> bool:
-    """Whether a node draws numbers, in the graph, a body, or a function that is called."""
-    wholes: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph]
-    uncalled = [*model.functions]
-    for whole in wholes:  # which grows
-        calls = {_key(node) for node in walked(whole.node)} if uncalled else set()
-        wholes += [each for each in uncalled if key_of(each) in calls]
-        uncalled = [each for each in uncalled if key_of(each) not in calls]
-    return any(True for whole in wholes for _ in _drawing(whole))
+    """Whether a node draws numbers, in the graph, a body, or a function."""
+    return any(True for whole in (model.graph, *model.functions) for _ in _drawing(whole))
 
 
 def seeded(source: Source) -> Source:

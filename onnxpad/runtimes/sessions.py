@@ -17,7 +17,7 @@ from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, Located, Optimisation
 from onnxpad.runtimes.worker import CPU as CPU
-from onnxpad.runtimes.worker import REFERENCE, Runtime
+from onnxpad.runtimes.worker import Runtime
 
 Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array = npt.NDArray[Any]
@@ -91,26 +91,23 @@ def open_session(
 
 
 def answers(
-    sources: Sequence[Source],
+    source: Source,
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
     *,
     by_onnx: bool = False,
-) -> list[list[Answer] | EngineError]:
-    """The outputs, or an error, of several small models for each set of inputs.
+) -> list[Answer] | EngineError:
+    """The outputs, or an error, of a small model for each set of inputs.
 
-    There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
-    reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
-    the size of a model.
+    There is one error of a model that does not load, or crashes on any set. With `by_onnx`, onnx's
+    reference evaluator runs it, in a worker too: neither its work nor its memory is bounded by the
+    size of a model.
     """
-    provider, inputs = REFERENCE if by_onnx else CPU, [dict(feeds) for feeds in fed]
-    found = list[list[Answer] | EngineError]()
-    for source in sources:
-        try:
-            found.append(pool.ask(Runtime.each, _located(source), provider, inputs, list(outputs)))
-        except EngineError as error:
-            found.append(error)
-    return found
+    inputs = [dict(feeds) for feeds in fed]
+    try:
+        return pool.ask(Runtime.each, _located(source), inputs, list(outputs), by_onnx)
+    except EngineError as error:
+        return error
 
 
 def read_proto(source: Source) -> onnx.ModelProto:

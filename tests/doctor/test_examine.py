@@ -302,7 +302,7 @@ class Hollow:
 @pytest.mark.usefixtures("run_here")
 def test_libraries_of_pip_are_loaded_for_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Hollow()
-    monkeypatch.setattr(native, "_onnxruntime", lambda: there)
+    monkeypatch.setattr(native, "imported", lambda: there)
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)]:
         with pytest.raises(EngineError):  # this runtime has no sessions
             sessions.open_session(b"", provider=provider)
@@ -315,8 +315,8 @@ def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "onnxruntime").mkdir()
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
-    native._onnxruntime.cache_clear()
+    native.imported.cache_clear()
     with pytest.raises(ProviderError):
         pool.ask(Runtime.about, native.available_providers)
     monkeypatch.undo()
-    native._onnxruntime.cache_clear()
+    native.imported.cache_clear()

@@ -32,7 +32,7 @@ def test_answers_of_several_models() -> None:
                 "error" if isinstance(each, EngineError) else np.asarray(each["y"]).tolist()
                 for each in some
             ]
-            for some in answers(models, ["y"], fed)
+            for some in [answers(model, ["y"], fed) for model in models]
         ]  # fmt: skip
 
     assert told(NEG, OTHER) == [[[-1, -2], "error"], [[1, 2], "error"]]

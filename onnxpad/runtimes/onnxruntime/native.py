@@ -75,7 +75,7 @@ class Onnxruntime:
             ProviderError: The provider is not installed, or does not start.
         """
         self.close()
-        runtime = _onnxruntime()
+        runtime = imported()
         options, level = runtime.SessionOptions(), runtime.GraphOptimizationLevel
         levels = {"off": level.ORT_DISABLE_ALL, "full": level.ORT_ENABLE_ALL}
         options.graph_optimization_level = levels[optimisation]
@@ -197,7 +197,7 @@ def plugins() -> dict[str, str]:
 @cache
 def _plugins() -> dict[str, tuple[str, str]]:
     """The name and module of each installed plugin, by onnxruntime's name of its provider."""
-    found, known = {}, _names(_onnxruntime().get_all_providers())
+    found, known = {}, _names(imported().get_all_providers())
     for name, module in plugins().items():
         with contextlib.suppress(Exception):  # its module alone knows that, and may not run
             provider = known.get(name) or importlib.import_module(module).get_ep_names()[0]
@@ -207,7 +207,7 @@ def _plugins() -> dict[str, tuple[str, str]]:
 
 def _built_in() -> tuple[str, ...]:
     """The providers compiled into onnxruntime, whose list has those of loaded plugins too."""
-    every = _onnxruntime().get_available_providers()
+    every = imported().get_available_providers()
     return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
@@ -230,7 +230,7 @@ def _names(providers: Iterable[str]) -> dict[str, str]:
 def named_providers() -> dict[str, str]:
     """Every provider that there is by the names to ask for, in lower case."""
     asked = {name: own for own, (name, _) in _plugins().items()}
-    return _names((*_onnxruntime().get_all_providers(), *_plugins())) | asked
+    return _names((*imported().get_all_providers(), *_plugins())) | asked
 
 
 def available_providers() -> tuple[str, ...]:
@@ -240,13 +240,7 @@ def available_providers() -> tuple[str, ...]:
 
 def cuda_version() -> str:
     """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
-    return str(getattr(_onnxruntime(), "cuda_version", ""))
-
-
-def warm() -> None:
-    """Import onnxruntime, which takes a while; a failure is reported when it is first needed."""
-    with contextlib.suppress(ProviderError):
-        _onnxruntime()
+    return str(getattr(imported(), "cuda_version", ""))
 
 
 def settings_text(provider: str) -> str:
@@ -286,7 +280,7 @@ def _node(found: re.Match[str]) -> str:
 
 
 @cache
-def _onnxruntime() -> types.ModuleType:
+def imported() -> types.ModuleType:
     """The onnxruntime module, with its log silenced: errors are raised."""
     try:
         import onnxruntime
