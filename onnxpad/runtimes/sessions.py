@@ -40,9 +40,6 @@ class Session(AbstractContextManager["Session"]):
     def __init__(self, model: Located, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
         self._how = model, provider, optimisation
-        self._open()
-
-    def _open(self) -> None:
         self._worker = pool.borrow()
         try:
             self._outputs = self._worker.ask(Runtime.open, *self._how)
@@ -65,7 +62,8 @@ class Session(AbstractContextManager["Session"]):
             EngineError: The runtime cannot run it on these inputs, or crashed, or was too late.
         """
         if not self._worker.alive:
-            self._open()
+            self._worker = pool.borrow()
+            self._worker.ask(Runtime.open, *self._how)
         names = self._outputs if outputs is None else list(outputs)
         values, self.seconds = self._worker.ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True))

@@ -137,31 +137,27 @@ class Onnxruntime:
 def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
     """Adds a provider to the options of a session; returns what names it beside them.
 
-    A ProviderError names those that are installed where it is not among them.
+    Of one that is built in and a plugin, the plugin is taken. A ProviderError names those that are
+    installed where it is not among them.
     """
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider == CPU:
         return {"providers": [CPU]}
     options.add_session_config_entry(_PLACES, "1")
     wanted = dict(_OPTIONS.get(provider, {}))
-    if provider in _built_in():
-        if provider == CUDA:  # its libraries from pip, which it does not find by itself
-            runtime.preload_dlls()
-        return {"providers": [(provider, wanted), CPU]}
-    if provider not in _plugins():
+    if provider in _plugins():
+        if not (devices := _devices(runtime, provider)):
+            raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
+        options.add_provider_for_devices(devices[:1], wanted)
+        return {}
+    if provider not in (available := available_providers()):
         raise ProviderError(
-            f"onnxruntime here has no {provider}; it has {', '.join(available_providers())}. "
+            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
             "Choose one of these, or install the onnxruntime package that brings it"
         )
-    devices = _devices(runtime, provider)
-    if not devices:
-        raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
-    options.add_provider_for_devices(devices[:1], wanted)
-    return {}
-
-
-_loaded: set[str] = set()
-"""The plugins' providers that were registered in this process."""
+    if provider == CUDA:  # its libraries from pip, which it does not find by itself
+        runtime.preload_dlls()
+    return {"providers": [(provider, wanted), CPU]}
 
 
 @cache
@@ -170,7 +166,6 @@ def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
     name, module = _plugins()[provider]
     try:
         path = importlib.import_module(module).get_library_path()
-        _loaded.add(provider)
         runtime.register_execution_provider_library(name, path)
     except Exception as error:  # of a plugin, which may raise anything
         raise ProviderError(f"the plugin {name} does not load: {first_line(error)}") from None
@@ -205,12 +200,6 @@ def _plugins() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _built_in() -> tuple[str, ...]:
-    """The providers compiled into onnxruntime, whose list has those of loaded plugins too."""
-    every = imported().get_available_providers()
-    return tuple(each for each in every if each.split(".")[0] not in _loaded)
-
-
 class _Path:
     """A path to a model, which need not be UTF-8; bytes alone would be the model itself."""
 
@@ -235,7 +224,8 @@ def named_providers() -> dict[str, str]:
 
 def available_providers() -> tuple[str, ...]:
     """The execution providers that are installed, whether they start here or not."""
-    return tuple(dict.fromkeys((*_built_in(), *_plugins())))
+    built_in = (each.split(".")[0] for each in imported().get_available_providers())
+    return tuple(dict.fromkeys((*built_in, *_plugins())))  # a plugin that is loaded is in both
 
 
 def cuda_version() -> str:
