@@ -9,7 +9,6 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.errors import RUNTIME
 from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import answers, open_session
@@ -99,7 +98,3 @@ def test_what_the_system_can_give(
 
     monkeypatch.setattr(worker, "Path", lambda path: SimpleNamespace(read_text=read))
     assert worker.spare() == spared
-
-
-def test_words_name_the_runtime_that_workers_run() -> None:
-    assert worker.DEPLOYED.NAME == RUNTIME

@@ -19,7 +19,6 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ProviderError, shortened
 from onnxpad.runtimes.runtime import EngineError, Located, Optimisation
 
-NAME = "onnxruntime"
 THREADS = "ONNXPAD_THREADS"
 """The variable that says how many threads a model may use; 0 or none for all cores."""
 
