@@ -14,11 +14,12 @@ from pathlib import Path
 
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.errors import OnnxpadError, and_list
+from onnxpad.errors import RUNTIME, OnnxpadError, and_list
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME, plugins
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, plugins
 from onnxpad.runtimes.providers import trouble_with
+from onnxpad.runtimes.worker import Runtime
 
 INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
@@ -59,7 +60,8 @@ class Machine:
         Raises:
             OnnxpadError: It cannot be imported.
         """
-        return pool.about(native.available_providers), pool.about(native.cuda_version)
+        cuda = pool.ask(Runtime.about, native.cuda_version)
+        return pool.ask(Runtime.about, native.available_providers), cuda
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
@@ -90,15 +92,15 @@ class Machine:
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     tried = machine or Machine()
-    (system, architecture), wheels = tried.platform(), tried.owners(NAME)
+    (system, architecture), wheels = tried.platform(), tried.owners(RUNTIME)
     has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    best = f"{NAME}-gpu" if has_gpu_wheel else NAME
+    best = f"{RUNTIME}-gpu" if has_gpu_wheel else RUNTIME
     problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
             names, cuda = tried.runtime()
     except OnnxpadError as error:
-        what = str(error) if wheels else f"{NAME} is not installed"
+        what = str(error) if wheels else f"{RUNTIME} is not installed"
         cure = f"{_AGAIN} {(wheels or [best])[0]}" * (len(wheels) < 2)
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
@@ -114,12 +116,12 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     rows = [line.split(", ", 1) for line in tried.nvidia_smi().splitlines() if ", " in line]
     library = tried.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
     driver = Driver(rows[0][0] if rows else "", tuple(row[1].strip() for row in rows), library)
-    if troubles and (trouble := troubles.get(CPU, f"{NAME} has no {CPU}")):
+    if troubles and (trouble := troubles.get(CPU, f"{RUNTIME} has no {CPU}")):
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
         problems.append(_of_cuda(trouble, " ".join(wheels), driver, libraries, cuda))
     others = (module.replace("_", "-") for module in plugins().values())
-    installed = (*_IMPORTED, *(wheels or (NAME,)), *others)
+    installed = (*_IMPORTED, *(wheels or (RUNTIME,)), *others)
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, groupby
 from math import prod
 from typing import Any
@@ -523,13 +523,9 @@ def compare_scenes(
     inputs = [(each.name, each.type.tensor_type.elem_type) for each in before.graph.input]
     by_scene = [_draws(tuple(zip(inputs, shapes, strict=True))) for shapes in scenes]
     feeds = [draw.feeds for draws in by_scene for draw in draws]
-    asked = partial(answers, outputs=names, fed=feeds)
-    if specified:
-        why = f"{RUNTIME} reads the original otherwise"
-        ours: Sequence[Answer] | EngineError = EngineError(why)
-        (theirs,) = asked([after])
-    else:
-        ours, theirs = asked([before, after])
+    otherwise = EngineError(f"{RUNTIME} reads the original otherwise")
+    ours = otherwise if specified else answers(before, names, feeds)
+    theirs = answers(after, names, feeds)
     results = []
     for number, draws in enumerate(by_scene):
         part = slice(number * len(draws), (number + 1) * len(draws))

@@ -14,7 +14,7 @@ from onnx import helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, default_opset, key_of, normal_domain, walked
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, default_opset, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _DROPOUT = "", "Dropout"
@@ -31,26 +31,17 @@ _SEED = 9_999_991
 
 
 def draws(model: onnx.ModelProto) -> bool:
-    """Whether a node draws numbers, in the graph, a body, or a function that is called."""
-    wholes: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph]
-    uncalled = [*model.functions]
-    for whole in wholes:  # which grows
-        calls = {_key(node) for node in walked(whole.node)} if uncalled else set()
-        wholes += [each for each in uncalled if key_of(each) in calls]
-        uncalled = [each for each in uncalled if key_of(each) not in calls]
-    return any(True for whole in wholes for _ in _drawing(whole))
+    """Whether a node draws numbers, in the graph, a body, or a function."""
+    return any(True for whole in (model.graph, *model.functions) for _ in _drawing(whole))
 
 
 def seeded(source: Source) -> Source:
-    """A copy of a model with a seed for each operator that draws and has none."""
-    copy, folder = with_seeds(read_proto(source)), folder_of(source)
-    return copy if folder is None else InFolder(copy.SerializeToString(), folder)
+    """A copy of a model with a seed for each operator that draws and has none.
 
-
-def with_seeds(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of a model with seeds; its external data stay where they are."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    Its external data stay where they are.
+    """
+    copy, folder = onnx.ModelProto(), folder_of(source)
+    copy.CopyFrom(read_proto(source))
     for node in (node for whole in (copy.graph, *copy.functions) for node in _drawing(whole)):
         given = [each for each in node.attribute if each.name == "seed"]
         if all(each.ref_attr_name for each in given):  # which a call may set, or not
@@ -58,7 +49,7 @@ def with_seeds(model: onnx.ModelProto) -> onnx.ModelProto:
                 node.attribute.remove(each)
             seed = _SEED if _key(node) == _DROPOUT else float(_SEED)
             node.attribute.append(helper.make_attribute("seed", seed))
-    return copy
+    return copy if folder is None else InFolder(copy.SerializeToString(), folder)
 
 
 def with_bodies(source: Source) -> Source:

@@ -44,8 +44,6 @@ from onnxpad.runtimes import worker
 worker.serve(int(sys.argv[1]))
 """
 
-_WINDOWS_INTERRUPT = 0xC000013A
-
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
@@ -108,9 +106,15 @@ class Worker:
         with suppress(TimeoutExpired):
             self.process.wait(_PATIENCE)
         self.end()
-        if (code := self.process.returncode) & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
+        code = self.process.returncode
+        if code & 0xFFFFFFFF == 0xC000013A:  # Windows' code of Ctrl-C
             raise KeyboardInterrupt
-        return CrashError(_how(code))
+        said = f"{RUNTIME}'s process ended (exit code {code if code < 256 else hex(code)})"
+        with suppress(ValueError):  # of codes that are no signals
+            said = f"{RUNTIME} crashed ({signal.Signals(-code).name})"
+        if code == -9:
+            said = f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
+        return CrashError(said)
 
     def end(self) -> None:
         """End at once; the worker cannot be used any more."""
@@ -180,12 +184,6 @@ def ask(call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         give_back(worker)
 
 
-def about(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
-    """What a function of the runtime says of it, asked in a worker."""
-    found: _T = ask(Runtime.about, call, arguments)
-    return found
-
-
 def warm() -> None:
     """Start a worker and import the runtime there, while this process goes on."""
     with suppress(ProviderError):  # told when it is asked
@@ -234,18 +232,6 @@ def _started() -> Worker:
     finally:
         theirs.close()
     return Worker(process, ours)
-
-
-def _how(code: int) -> str:
-    """How a process ended, in words, as `onnxruntime crashed (SIGFPE)` or `(0xC0000005)`."""
-    if code == -9:
-        return f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
-    with suppress(ValueError):  # of codes that are no signals
-        return f"{RUNTIME} crashed ({signal.Signals(-code).name})"
-    code &= 0xFFFFFFFF
-    if code > 0xFFFF:
-        return f"{RUNTIME} crashed (0x{code:08X})"
-    return f"{RUNTIME}'s process ended by itself (exit code {code})"
 
 
 def _end_all() -> None:

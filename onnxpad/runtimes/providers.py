@@ -12,8 +12,10 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA
 from onnxpad.runtimes.sessions import open_session
+from onnxpad.runtimes.worker import Runtime
 
 AUTO = "auto"
+_CHOICES = "choose cpu, cuda, auto, or one that `onnxpad doctor` lists"
 _SECONDS = 120.0
 """Seconds in which a provider has to run one node: a driver may hang."""
 
@@ -26,8 +28,8 @@ one_node (float[2] x) => (float[2] y) { y = Relu (x) }
 def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The providers that `names` ask for, each once, and notes on the choice.
 
-    A name is `auto` (CUDA where it runs, and the CPU), that of a row or of an installed plugin, or
-    the runtime's own.
+    A name is `auto` (CUDA where it runs, and the CPU), that of an installed plugin, or the
+    runtime's own, also without `ExecutionProvider`.
 
     Raises:
         UsageError: A name is unknown, or there is none.
@@ -36,8 +38,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
     if not names:
-        raise UsageError("no provider given; choose from cpu, cuda and auto")
-    known = pool.about(native.named_providers)
+        raise UsageError(f"no provider given; {_CHOICES}")
+    known = pool.ask(Runtime.about, native.named_providers)
     found: dict[str, None] = {}
     notes: list[str] = []
     for name in names:
@@ -49,11 +51,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             continue
         provider = known.get(name.lower())
         if provider is None:
-            short = sorted(each for each, own in known.items() if each != own.lower())
-            raise UsageError(
-                f"unknown provider {name!r}; choose {', '.join((*short, AUTO))} or {native.NAME}'s "
-                f"name of one, such as {CUDA}{meant(name, (*short, AUTO, *known.values()))}"
-            )
+            named = meant(name, (AUTO, *known, *known.values()))
+            raise UsageError(f"unknown provider {name!r}; {_CHOICES}{named}")
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)
         found[provider] = None

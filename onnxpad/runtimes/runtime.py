@@ -5,13 +5,15 @@ It is read in a worker, so nothing here imports onnx.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
+from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError
 
 Optimisation: TypeAlias = Literal["off", "full"]
+Located: TypeAlias = Path | InFolder
+"""A model to open, at an absolute path, or with its external data in such a folder."""
 
 
 class EngineError(ModelError):
@@ -39,10 +41,3 @@ class CrashError(EngineError):
 
 class LimitError(CrashError):
     """A request that did not end within its limit; its process was ended."""
-
-
-class ModelFile(Struct, frozen=True):
-    """A model to open: its absolute path, or its bytes and the folder of its external data."""
-
-    data: str | bytes
-    folder: str | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 import onnx
@@ -15,9 +15,9 @@ from google.protobuf.message import DecodeError, EncodeError  # type: ignore[imp
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.runtime import CrashError, EngineError, Located, Optimisation
 from onnxpad.runtimes.worker import CPU as CPU
-from onnxpad.runtimes.worker import DEPLOYED, REFERENCE, Runtime
+from onnxpad.runtimes.worker import Runtime
 
 Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array = npt.NDArray[Any]
@@ -28,16 +28,18 @@ Answer = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
 
 
-class Session:
-    """An open model. `close` frees its weights before the next one is opened."""
+class Session(AbstractContextManager["Session"]):
+    """An open model, whose weights are freed where a `with` ends.
 
-    def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
+    Attributes:
+        seconds: How long the last run took.
+    """
+
+    seconds = 0.0
+
+    def __init__(self, model: Located, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
         self._how = model, provider, optimisation
-        self._closed = False
-        self._open()
-
-    def _open(self) -> None:
         self._worker = pool.borrow()
         try:
             self._outputs = self._worker.ask(Runtime.open, *self._how)
@@ -45,21 +47,11 @@ class Session:
             pool.give_back(self._worker)
             raise
 
-    def __enter__(self) -> Self:
-        """The session itself."""
-        return self
-
     def __exit__(self, *_: object) -> None:
-        """Close the session."""
-        self.close()
-
-    def close(self) -> None:
-        """Free the model; running it afterwards is an error."""
-        if not self._closed:
-            self._closed = True
-            with suppress(CrashError):  # all results were already received
-                self._worker.ask(Runtime.close)
-            pool.give_back(self._worker)
+        """Free the model; it cannot be run any more."""
+        with suppress(CrashError):  # all results were already received
+            self._worker.ask(Runtime.close)
+        pool.give_back(self._worker)
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
@@ -69,19 +61,12 @@ class Session:
         Raises:
             EngineError: The runtime cannot run it on these inputs, or crashed, or was too late.
         """
-        return self.timed(feeds, outputs)[0]
-
-    def timed(
-        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
-    ) -> tuple[dict[str, Value], float]:
-        """As `run`, with the seconds it took."""
-        if self._closed:
-            raise EngineError("the session is closed")
         if not self._worker.alive:
-            self._open()
+            self._worker = pool.borrow()
+            self._worker.ask(Runtime.open, *self._how)
         names = self._outputs if outputs is None else list(outputs)
-        values, seconds = self._worker.ask(Runtime.run, dict(feeds), names)
-        return dict(zip(names, values, strict=True)), seconds
+        values, self.seconds = self._worker.ask(Runtime.run, dict(feeds), names)
+        return dict(zip(names, values, strict=True))
 
     def ran_on(self) -> dict[str, str]:
         """The provider of each node; nothing on the CPU."""
@@ -100,47 +85,40 @@ def open_session(
     `off` fuses nothing and serves as the oracle, and `full` is what is deployed. External data of a
     source in memory lies in `folder`.
     """
-    return Session(_file(source, folder), provider, optimisation)
+    return Session(_located(source, folder), provider, optimisation)
 
 
 def answers(
-    sources: Sequence[Source],
+    source: Source,
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
     *,
     by_onnx: bool = False,
-) -> list[list[Answer] | EngineError]:
-    """The outputs, or an error, of several small models for each set of inputs.
+) -> list[Answer] | EngineError:
+    """The outputs, or an error, of a small model for each set of inputs.
 
-    There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
-    reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
-    the size of a model.
+    There is one error of a model that does not load, or crashes on any set. With `by_onnx`, onnx's
+    reference evaluator runs it, in a worker too: neither its work nor its memory is bounded by the
+    size of a model.
     """
-    provider, inputs = REFERENCE if by_onnx else CPU, [dict(feeds) for feeds in fed]
-    found = list[list[Answer] | EngineError]()
-    for source in sources:
-        try:
-            found.append(pool.ask(Runtime.each, _file(source), provider, inputs, list(outputs)))
-        except EngineError as error:
-            found.append(error)
-    return found
-
-
-def require_provider(provider: str) -> None:
-    """Raises a ProviderError unless `provider` is installed; it names those that are."""
-    pool.about(DEPLOYED.require_provider, provider)
+    inputs = [dict(feeds) for feeds in fed]
+    try:
+        return pool.ask(Runtime.each, _located(source), inputs, list(outputs), by_onnx)
+    except EngineError as error:
+        return error
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
     """The model without its external data; a ModelError says why it cannot be read."""
     if isinstance(source, onnx.ModelProto):
         return source
-    data = payload(source)
-    where = "the bytes given" if isinstance(data, bytes) else repr(data)
+    model, where = onnx.ModelProto(), "the bytes given"
     try:
-        if isinstance(data, bytes):
-            return onnx.load_model_from_string(data)
-        return onnx.load(data, load_external_data=False)
+        if isinstance(source, str | os.PathLike):
+            where = repr(os.fspath(source))
+            source = Path(source).read_bytes()
+        model.ParseFromString(source.data if isinstance(source, InFolder) else source)
+        return model
     except OSError as error:
         let_through(error)
         raise ModelError(f"{where} cannot be read: {error.strerror}") from None
@@ -151,22 +129,16 @@ def read_proto(source: Source) -> onnx.ModelProto:
 def load_failure(source: Source, folder: Path | None, optimisation: Optimisation = "full") -> str:
     """Why the runtime does not load a model; empty if it does."""
     try:
-        open_session(source, optimisation=optimisation, folder=folder).close()
+        with open_session(source, optimisation=optimisation, folder=folder):
+            return ""
     except EngineError as error:
         return str(error)
-    return ""
 
 
-def payload(source: Source) -> str | bytes:
-    """The source as the runtime opens it: a path, or serialized bytes."""
-    if isinstance(source, bytes):
-        return source
-    if isinstance(source, InFolder):
-        return source.data
-    if not isinstance(source, onnx.ModelProto):
-        return os.fspath(source)
+def serialised(model: onnx.ModelProto) -> bytes:
+    """The bytes of a model; a ModelError says that it has too many."""
     try:
-        data: bytes = source.SerializeToString()
+        data: bytes = model.SerializeToString()
     except (EncodeError, ValueError):
         raise ModelError(
             "the model is over 2 GiB, more than fits one message: save it and give its path"
@@ -181,10 +153,12 @@ def folder_of(source: Source, otherwise: Path | None = None) -> Path | None:
     return Path(source).parent if isinstance(source, str | os.PathLike) else otherwise
 
 
-def _file(source: Source, folder: str | os.PathLike[str] | None = None) -> ModelFile:
-    data = payload(source)
-    if isinstance(data, str):  # external data is found relative to the path
-        return ModelFile(str(Path(data).absolute()))
+def _located(source: Source, folder: str | os.PathLike[str] | None = None) -> Located:
+    if isinstance(source, str | os.PathLike):  # external data is found relative to the path
+        return Path(source).absolute()
+    data = serialised(source) if isinstance(source, onnx.ModelProto) else source
+    if isinstance(data, InFolder):
+        folder, data = data.folder, data.data
     with suppress(OSError):  # the working directory may have been removed
-        return ModelFile(data, str((folder_of(source) or Path(folder or "")).absolute()))
-    return ModelFile(data)
+        return InFolder(data, Path(folder or "").absolute())
+    return InFolder(data, Path(os.sep))

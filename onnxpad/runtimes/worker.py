@@ -18,14 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from onnxpad.errors import RUNTIME
+from onnxpad.errors import RUNTIME, ProviderError
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.runtime import CrashError, EngineError, Located
 
 DEPLOYED, CPU = native, native.CPU
 """The runtime that workers run, and its name for the CPU."""
-REFERENCE = "ReferenceEvaluator"
-"""onnx's reference evaluator, in the place of a provider."""
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
@@ -35,36 +33,24 @@ _MOMENT = 2.0
 
 
 class Runtime(native.Onnxruntime):
-    """The runtime in this process: it opens a model, runs it, tells its places, and closes it."""
+    """The runtime in this process, within the memory that there is."""
 
-    def open(
-        self,
-        model: ModelFile,
-        provider: str = CPU,
-        optimisation: Optimisation = "off",
-        threads: int | None = None,
-    ) -> tuple[str, ...]:
-        """Open a model, and bound the memory for it; by `REFERENCE` it has no names of outputs."""
-        bound_memory(provider in {CPU, REFERENCE})
-        if provider != REFERENCE:
-            return super().open(model, provider, optimisation, threads)
-        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
-
-        try:
-            self._session = ReferenceEvaluator(model.data)
-        except Exception as error:  # its operators may raise anything
-            said = f"the reference evaluator fails: {native.first_line(error)}"
-            raise EngineError(said) from None
-        return ()
+    def open(self, model: Located, provider: str = CPU, *how: Any, **more: Any) -> tuple[str, ...]:
+        """As onnxruntime's, with a bound on the memory for it."""
+        bound_memory(provider == CPU)
+        return super().open(model, provider, *how, **more)
 
     def each(
         self,
-        model: ModelFile,
-        provider: str,
+        model: Located,
         fed: Sequence[Mapping[str, Any]],
         outputs: Sequence[str],
+        by_onnx: bool = False,
     ) -> list[dict[str, Any] | EngineError]:
-        """The outputs by name, or an error, of a small model for each set of inputs."""
+        """The outputs by name, or an error, of a small model for each set of inputs.
+
+        Runs them, `by_onnx`, with its reference evaluator.
+        """
 
         def run(feeds: Mapping[str, Any]) -> dict[str, Any] | EngineError:
             try:
@@ -72,10 +58,20 @@ class Runtime(native.Onnxruntime):
             except EngineError as error:
                 return error
 
-        self.open(model, provider, threads=1)
+        if not by_onnx:
+            self.open(model, threads=1)
+            return [run(feeds) for feeds in fed]
+        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
+
+        bound_memory()
+        try:
+            self._session = ReferenceEvaluator(getattr(model, "data", model))
+        except Exception as error:  # its operators may raise anything
+            said = f"the reference evaluator fails: {native.first_line(error)}"
+            raise EngineError(said) from None
         return [run(feeds) for feeds in fed]
 
-    def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
+    def about(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """What a function returns that the runtime says of itself."""
         return call(*arguments)
 
@@ -107,7 +103,8 @@ def serve(handle: int) -> None:
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    native.warm()
+    with suppress(ProviderError):  # told when it is first needed
+        native.imported()
     connection.send("ready")
     runtime = Runtime()
     while True:

@@ -43,7 +43,7 @@ def answers(
         is_odd |= texts.get("auto_pad", b"").startswith(b"SAME") and not _SAME_IS_RIGHT
         if is_odd or node.domain not in DEFAULT_DOMAINS or node.op_type not in trusted:
             return EngineError(f"the reference evaluator is not trusted with this {node.op_type}")
-    return asked([model], names, fed, by_onnx=True)[0]
+    return asked(model, names, fed, by_onnx=True)
 
 
 def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -22,8 +22,8 @@ from onnxpad.runtimes.sessions import (
     folder_of,
     load_failure,
     open_session,
-    payload,
     read_proto,
+    serialised,
 )
 from onnxpad.validation.compare import tensors
 from onnxpad.validation.draw import Choice, Draw, Interface, choices, draw, inlined, other_choices
@@ -86,8 +86,7 @@ def ask(
 def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
     """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        found, seconds = session.timed(inputs.feeds, outputs)
-        return Result(tensors(found), seconds)
+        return Result(tensors(session.run(inputs.feeds, outputs)), session.seconds)
     except LimitError:
         raise
     except EngineError as error:
@@ -101,8 +100,7 @@ def _failed(error: EngineError) -> Result:
 
 def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    parts = map(payload, (model, further_outputs(model, names)))
-    return b"".join(part for part in parts if isinstance(part, bytes))
+    return b"".join(map(serialised, (model, further_outputs(model, names))))
 
 
 def further_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:

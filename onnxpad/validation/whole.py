@@ -12,7 +12,7 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
+from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned
@@ -60,9 +60,6 @@ def validate_models(
         UsageError: Arrays cannot be read, or do not fit the model or `limits`; or the models name
             their inputs or outputs differently.
     """
-    for provider in providers:
-        if provider != CPU:
-            require_provider(provider)
     folder = folder_of(original) if folder is None else folder
     sources = {"original": with_bodies(original)}
     try:

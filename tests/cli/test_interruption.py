@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from onnxpad.runtimes.onnxruntime import native
 from tests.support import forks
 
 pytestmark = [
@@ -74,21 +73,6 @@ main()
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
 
 
-def test_an_interrupted_import_of_onnxruntime_is_no_missing_provider(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Interrupted:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "onnxruntime":
-                raise ImportError("initialization failed") from KeyboardInterrupt()
-
-    native._onnxruntime.cache_clear()
-    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
-    with pytest.raises(KeyboardInterrupt):
-        native.available_providers()
-
-
 AT_WORK = """
     from onnxpad.runtimes import pool
     worker = pool.borrow()
@@ -101,7 +85,7 @@ AT_WORK = """
 @pytest.mark.parametrize("to", ["group", "parent", "killed"])
 @pytest.mark.parametrize(
     "work",
-    ["time.sleep(60)", "worker.ask(pool.Runtime.about, time.sleep, (60,))"],
+    ["time.sleep(60)", "worker.ask(pool.Runtime.about, time.sleep, 60)"],
     ids=["idle", "busy"],
 )
 def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import onnx
 
-from onnxpad.runtimes.copies import draws, with_seeds
+from onnxpad.runtimes.copies import draws, seeded
+from onnxpad.runtimes.sessions import read_proto
 from tests.support import one, parsed
 from tests.support.rows import each_row
 
@@ -62,7 +63,7 @@ g (float[2] x) => (float[2] y) { a = l.outer (x) b = l.still (a) y = l.other (b)
 def test_what_is_drawn_in_functions_that_call_each_other() -> None:
     model = parsed(FUNCTIONS)
     assert draws(model)
-    changed = with_seeds(model)
+    changed = read_proto(seeded(model))
     (node,) = (each.node[0] for each in changed.functions if each.name == "noisy")
     assert said(node) == {"seed": float(ANY)}
     assert [said(node) for node in changed.graph.node] == [{}, {}, {}]
@@ -78,7 +79,7 @@ def test_seeds_are_of_the_type_of_their_attribute() -> None:
         "d = Dropout (x) y = Multinomial (x)"
     )
     before = model.SerializeToString()
-    found = [said(node) for node in with_seeds(model).graph.node]
+    found = [said(node) for node in read_proto(seeded(model)).graph.node]
     assert found == [{"seed": float(ANY)}, {"seed": ANY}, {"seed": 2.0}, {}, {"seed": float(ANY)}]
     assert type(found[1]["seed"]) is int
     assert model.SerializeToString() == before
@@ -94,5 +95,5 @@ def test_a_seed_that_calls_may_set_is_one() -> None:
         { y = RandomNormalLike <seed: float = @s> (x) }
         """
     )
-    inner = with_seeds(model).functions[1]
+    inner = read_proto(seeded(model)).functions[1]
     assert said(inner.node[0]) == {"seed": float(ANY)}

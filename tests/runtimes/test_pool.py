@@ -70,7 +70,7 @@ def test_a_warm_worker_is_the_next() -> None:
     pool.warm()
     pool.warm()
     (warm,) = pool._idle
-    assert "CPUExecutionProvider" in pool.about(native.available_providers)
+    assert "CPUExecutionProvider" in pool.ask(Runtime.about, native.available_providers)
     assert pool._idle == [warm]
 
 
@@ -85,7 +85,7 @@ def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
         worker.ask(Runtime.close)
     pool.give_back(worker)
     assert not pool._idle
-    assert "CPUExecutionProvider" in pool.about(native.available_providers)
+    assert "CPUExecutionProvider" in pool.ask(Runtime.about, native.available_providers)
 
 
 @POSIX
@@ -94,7 +94,7 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
     pool.give_back(worker)
     process(worker).kill()
     process(worker).wait()
-    assert "CPUExecutionProvider" in pool.about(native.available_providers)
+    assert "CPUExecutionProvider" in pool.ask(Runtime.about, native.available_providers)
 
 
 @POSIX
@@ -108,7 +108,7 @@ def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
     pool.give_back(worker)
     assert not pool._everyone
     with pool.limited(60):  # the time to start one does not count
-        assert "CPUExecutionProvider" in pool.about(native.available_providers)
+        assert "CPUExecutionProvider" in pool.ask(Runtime.about, native.available_providers)
     assert len(pool._idle) == len(pool._everyone) == 1
 
 
@@ -139,7 +139,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(type(error)) as raised:
-            pool.about(native.available_providers)
+            pool.ask(Runtime.about, native.available_providers)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -148,7 +148,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     assert not pool._everyone
     with pytest.raises(ProcessLookupError):  # killed, and waited for
         os.kill(stopped, 0)
-    assert "CPUExecutionProvider" in pool.about(native.available_providers)
+    assert "CPUExecutionProvider" in pool.ask(Runtime.about, native.available_providers)
 
 
 def test_a_worker_that_is_lost_is_ended() -> None:
@@ -188,7 +188,7 @@ def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.Mon
 def test_the_reference_evaluator_runs_in_a_worker() -> None:
     text = "g (float[1] x, int64[1] s) => (float[?] y) { z = ConstantOfShape (s) y = Add (x, z) }"
     small, large = ({"x": np.ones(1, np.float32), "s": np.array([size])} for size in (3, 1 << 44))
-    (found,) = answers([parsed(text)], ["y"], [small, large], by_onnx=True)
+    found = answers(parsed(text), ["y"], [small, large], by_onnx=True)
     assert not isinstance(found, EngineError)
     assert not isinstance(found[0], EngineError)
     assert np.array_equal(found[0]["y"], [1, 1, 1])  # type: ignore[arg-type]
@@ -220,7 +220,7 @@ def test_without_an_interpreter_nothing_runs(
     monkeypatch.setattr(sys, "executable", executable)
     pool.warm()
     with pytest.raises(ProviderError) as caught:
-        pool.about(native.available_providers)
+        pool.ask(Runtime.about, native.available_providers)
     assert caught.value.exit_code == 4
     assert not pool._everyone
 
@@ -231,8 +231,8 @@ def test_what_is_no_interpreter_is_a_crash(tmp_path: Path, monkeypatch: pytest.M
     program.write_text("#!/bin/sh\necho hello\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with pytest.raises(CrashError, match=r"ended by itself \(exit code 0\)"):
-        pool.about(native.available_providers)
+    with pytest.raises(CrashError, match=r"ended \(exit code 0\)"):
+        pool.ask(Runtime.about, native.available_providers)
     assert not pool._everyone
 
 
@@ -250,11 +250,11 @@ child = os.fork()
 if not child:
     assert not pool._idle and not pool._everyone
     theirs = pool.borrow()
-    print(theirs.ask(Runtime.about, native.available_providers, ())[-1], flush=True)
+    print(theirs.ask(Runtime.about, native.available_providers)[-1], flush=True)
     assert theirs.process.pid != mine.process.pid
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print(mine.ask(Runtime.about, native.available_providers, ())[-1], len(pool._idle))
+print(mine.ask(Runtime.about, native.available_providers)[-1], len(pool._idle))
 """)
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert ended.stdout == "CPUExecutionProvider\nCPUExecutionProvider 1\n"
@@ -292,9 +292,10 @@ def test_nothing_beside_the_caller_shadows_a_module(tmp_path: Path) -> None:
 import sys; del sys.path[0]
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.worker import Runtime
 import os
 sys.path.insert(0, "")
-print(pool.about(native.available_providers)[-1])
+print(pool.ask(Runtime.about, native.available_providers)[-1])
 """
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     ended = subprocess.run(

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.errors import RUNTIME
 from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import answers, open_session
+from onnxpad.runtimes.worker import Runtime
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -31,7 +31,7 @@ def test_answers_of_several_models() -> None:
                 "error" if isinstance(each, EngineError) else np.asarray(each["y"]).tolist()
                 for each in some
             ]
-            for some in answers(models, ["y"], fed)
+            for some in [answers(model, ["y"], fed) for model in models]
         ]  # fmt: skip
 
     assert told(NEG, OTHER) == [[[-1, -2], "error"], [[1, 2], "error"]]
@@ -41,19 +41,19 @@ def test_answers_of_several_models() -> None:
 
 def test_what_a_request_raises_gets_through() -> None:
     with pytest.raises(ValueError, match="'no number'"):
-        pool.about(int, "no number")
+        pool.ask(Runtime.about, int, "no number")
     with pytest.raises(EngineError, match=r"pickle|local object"):
-        pool.about(eval, "lambda: 0")
+        pool.ask(Runtime.about, eval, "lambda: 0")
     with pytest.raises(Exception, match=r"pickle|local object"):
-        pool.about(len, lambda: 0)  # type: ignore[arg-type]
-    assert pool.about(len, "next") == 4
+        pool.ask(Runtime.about, len, lambda: 0)
+    assert pool.ask(Runtime.about, len, "next") == 4
 
 
 @pytest.mark.usefixtures("nothing_printed")
 def test_what_a_worker_prints_is_no_part_of_a_report() -> None:
-    pool.about(print, "loaded no libcudnn.so.9")
+    pool.ask(Runtime.about, print, "loaded no libcudnn.so.9")
     for stream in (1, 2):
-        pool.about(os.write, stream, b"by native code")
+        pool.ask(Runtime.about, os.write, stream, b"by native code")
 
 
 def test_a_large_array_is_sent_and_can_be_written_to() -> None:
@@ -98,7 +98,3 @@ def test_what_the_system_can_give(
 
     monkeypatch.setattr(worker, "Path", lambda path: SimpleNamespace(read_text=read))
     assert worker.spare() == spared
-
-
-def test_words_name_the_runtime_that_workers_run() -> None:
-    assert worker.DEPLOYED.NAME == RUNTIME

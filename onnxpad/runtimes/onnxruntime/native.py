@@ -11,38 +11,27 @@ import os
 import re
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from onnxpad.arguments import InFolder
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.runtime import EngineError, Located, Optimisation
 
-NAME = "onnxruntime"
 THREADS = "ONNXPAD_THREADS"
 """The variable that says how many threads a model may use; 0 or none for all cores."""
 
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
-_TENSORRT, _OPENVINO = "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
-
-NAMES: Mapping[str, str] = {
-    "cpu": CPU,
-    "cuda": CUDA,
-    "tensorrt": _TENSORRT,
-    "tensorrt-rtx": "NvTensorRTRTXExecutionProvider",
-    "openvino": _OPENVINO,
-    "webgpu": "WebGpuExecutionProvider",
-}
-"""The execution providers by the names to ask for; others go by onnxruntime's, or a plugin's."""
 
 # TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start. OpenVINO takes
 # bfloat16, with 7 bits, where a CPU has instructions for it, and float16 on a GPU.
 _PRECISION = '{"INFERENCE_PRECISION_HINT": "f32"}'
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"},
-    _TENSORRT: {"trt_fp16_enable": "0"},
-    _OPENVINO: {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'},
+    "TensorrtExecutionProvider": {"trt_fp16_enable": "0"},
+    "OpenVINOExecutionProvider": {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'},
 }
 """What makes the results of a provider exact in float32, and repeatable."""
 ENVIRONMENT: Mapping[str, str] = {"NVIDIA_TF32_OVERRIDE": "0", "OPENBLAS_NUM_THREADS": "1"}
@@ -71,7 +60,7 @@ class Onnxruntime:
 
     def open(
         self,
-        model: ModelFile,
+        model: Located,
         provider: str = CPU,
         optimisation: Optimisation = "off",
         threads: int | None = None,
@@ -85,18 +74,15 @@ class Onnxruntime:
             ProviderError: The provider is not installed, or does not start.
         """
         self.close()
-        runtime = _onnxruntime()
-        require_provider(provider)
-        if provider == CUDA:
-            _preload()
+        runtime = imported()
         options, level = runtime.SessionOptions(), runtime.GraphOptimizationLevel
         levels = {"off": level.ORT_DISABLE_ALL, "full": level.ORT_ENABLE_ALL}
         options.graph_optimization_level = levels[optimisation]
         options.intra_op_num_threads = threads or int(os.environ.get(THREADS, 0))
-        if model.folder is not None:
-            options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         named = _provider(runtime, provider, options)
-        source = _Path(model.data) if isinstance(model.data, str) else model.data
+        source: _Path | bytes = _Path(model) if isinstance(model, os.PathLike) else model.data
+        if isinstance(model, InFolder):
+            options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         try:
             session = runtime.InferenceSession(source, options, enable_fallback=False, **named)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
@@ -148,23 +134,29 @@ class Onnxruntime:
 
 
 def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
-    """Adds a provider to the options of a session; returns what names it beside them."""
+    """Adds a provider to the options of a session; returns what names it beside them.
+
+    Of one that is built in and a plugin, the plugin is taken. A ProviderError names those that are
+    installed where it is not among them.
+    """
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider == CPU:
         return {"providers": [CPU]}
     options.add_session_config_entry(_PLACES, "1")
     wanted = dict(_OPTIONS.get(provider, {}))
-    if provider in _built_in():
-        return {"providers": [(provider, wanted), CPU]}
-    devices = _devices(runtime, provider)
-    if not devices:
-        raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
-    options.add_provider_for_devices(devices[:1], wanted)
-    return {}
-
-
-_loaded: set[str] = set()
-"""The plugins' providers that were registered in this process."""
+    if provider in _plugins():
+        if not (devices := _devices(runtime, provider)):
+            raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
+        options.add_provider_for_devices(devices[:1], wanted)
+        return {}
+    if provider not in (available := available_providers()):
+        raise ProviderError(
+            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
+            "Choose one of these, or install the onnxruntime package that brings it"
+        )
+    if provider == CUDA:  # its libraries from pip, which it does not find by itself
+        runtime.preload_dlls()
+    return {"providers": [(provider, wanted), CPU]}
 
 
 @cache
@@ -173,7 +165,6 @@ def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
     name, module = _plugins()[provider]
     try:
         path = importlib.import_module(module).get_library_path()
-        _loaded.add(provider)
         runtime.register_execution_provider_library(name, path)
     except Exception as error:  # of a plugin, which may raise anything
         raise ProviderError(f"the plugin {name} does not load: {first_line(error)}") from None
@@ -200,51 +191,46 @@ def plugins() -> dict[str, str]:
 @cache
 def _plugins() -> dict[str, tuple[str, str]]:
     """The name and module of each installed plugin, by onnxruntime's name of its provider."""
-    found = {}
+    found, known = {}, _names(imported().get_all_providers())
     for name, module in plugins().items():
         with contextlib.suppress(Exception):  # its module alone knows that, and may not run
-            provider = NAMES.get(name) or importlib.import_module(module).get_ep_names()[0]
+            provider = known.get(name) or importlib.import_module(module).get_ep_names()[0]
             found[provider] = name, module
     return found
-
-
-def _built_in() -> tuple[str, ...]:
-    """The providers compiled into onnxruntime, whose list has those of loaded plugins too."""
-    every = _onnxruntime().get_available_providers()
-    return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
 class _Path:
     """A path to a model, which need not be UTF-8; bytes alone would be the model itself."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: os.PathLike[str]) -> None:
         self._path = os.fsencode(path)
 
     def __fspath__(self) -> bytes:
         return self._path
 
 
+def _names(providers: Iterable[str]) -> dict[str, str]:
+    """Providers by their names in lower case, such as `cpuexecutionprovider`, and by `cpu`."""
+    own = {each.lower(): each for each in providers}
+    return own | {name.removesuffix("executionprovider"): each for name, each in own.items()}
+
+
 def named_providers() -> dict[str, str]:
-    """Every provider with a name, by that in lower case and by the name to ask for."""
-    known = (*_onnxruntime().get_all_providers(), *NAMES.values(), *_plugins())
+    """Every provider that there is by the names to ask for, in lower case."""
     asked = {name: own for own, (name, _) in _plugins().items()}
-    return {each.lower(): each for each in known} | dict(NAMES) | asked
+    asked |= {"tensorrt-rtx": "NvTensorRTRTXExecutionProvider"}  # also without its plugin
+    return _names((*imported().get_all_providers(), *_plugins())) | asked
 
 
 def available_providers() -> tuple[str, ...]:
     """The execution providers that are installed, whether they start here or not."""
-    return tuple(dict.fromkeys((*_built_in(), *_plugins())))
+    built_in = (each.split(".")[0] for each in imported().get_available_providers())
+    return tuple(dict.fromkeys((*built_in, *_plugins())))  # a plugin that is loaded is in both
 
 
 def cuda_version() -> str:
     """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
-    return str(getattr(_onnxruntime(), "cuda_version", ""))
-
-
-def warm() -> None:
-    """Import onnxruntime, which takes a while; a failure is reported when it is first needed."""
-    with contextlib.suppress(ProviderError):
-        _onnxruntime()
+    return str(getattr(imported(), "cuda_version", ""))
 
 
 def settings_text(provider: str) -> str:
@@ -254,16 +240,6 @@ def settings_text(provider: str) -> str:
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
     return ", ".join(map("=".join, _OPTIONS.get(provider, {}).items()))
-
-
-def require_provider(provider: str) -> None:
-    """Raises a ProviderError unless `provider` is installed; it names those that are."""
-    # Where it is built in nobody looks for plugins.
-    if provider not in _built_in() and provider not in (available := available_providers()):
-        raise ProviderError(
-            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
-            "Choose one of these, or install the onnxruntime package that brings it"
-        )
 
 
 def first_line(error: Exception) -> str:
@@ -294,31 +270,16 @@ def _node(found: re.Match[str]) -> str:
 
 
 @cache
-def _preload() -> None:
-    """Load the CUDA libraries installed by pip; onnxruntime does not find them by itself."""
-    getattr(_onnxruntime(), "preload_dlls", lambda: None)()
-
-
-@cache
-def _onnxruntime() -> types.ModuleType:
+def imported() -> types.ModuleType:
     """The onnxruntime module, with its log silenced: errors are raised."""
     try:
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(_SILENT)
     except (ImportError, AttributeError) as error:  # one of two wheels uninstalled: folder gutted
-        if _interrupted(error):
-            raise KeyboardInterrupt from None
         raise ProviderError(
             f"onnxruntime cannot be imported ({first_line(error)}); "
             "install one of onnxruntime and onnxruntime-gpu, not both"
         ) from None
     module: types.ModuleType = onnxruntime
     return module
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt caused an error; native modules report it as an ImportError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
