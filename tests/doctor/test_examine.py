@@ -295,6 +295,8 @@ class Hollow:
     def get_available_providers(self) -> list[str]:
         return list(BOTH)
 
+    get_all_providers = get_available_providers
+
     SessionOptions = GraphOptimizationLevel = mock.MagicMock()
 
 
