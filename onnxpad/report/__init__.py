@@ -285,7 +285,6 @@ class MatchReport(Struct, Report, frozen=True):
         inputs: Where the inputs came from; empty if the reference has them.
         matching: The verdict with all that was found and tried.
         seconds: Wall time.
-        partial: Whether a padding that explains a part was asked for.
         delivery: What was done with the result.
     """
 
@@ -295,7 +294,6 @@ class MatchReport(Struct, Report, frozen=True):
     inputs: str
     matching: Matching
     seconds: float
-    partial: bool = False
     delivery: Delivery = Delivery()
 
     @property

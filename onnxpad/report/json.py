@@ -95,9 +95,8 @@ VIEWS: Mapping[str, str] = {
     "PaddingDifference": "... pads - totals",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds",
-    "Matching": "outcome reason? first? convention=by? nearest record layout changes "
-    "distinguishable tried left runs stages notes error.before=before error.after=after "
-    "error.noise=noise",
+    "Matching": "outcome reason? first? convention=by? record layout changes tried left runs notes "
+    "error.before=before error.after=after error.noise=noise",
     "RepadReport": "model=name to reference? outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
     "validation declared written=delivery.written? older=delivery.older? data=delivery.data "

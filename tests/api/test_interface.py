@@ -46,7 +46,7 @@ NEAR = {"rtol": None, "atol": None}
                 **NEAR, **RUNS,
             },
         ),
-        (onnxpad.match, {"inputs": None, "partial": False, "seconds": 120.0, **NEAR, **RUNS}),
+        (onnxpad.match, {"inputs": None, "seconds": 120.0, **NEAR, **RUNS}),
         (
             onnxpad.repad,
             {

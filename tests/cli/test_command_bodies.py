@@ -107,13 +107,13 @@ def test_match(
     code = asked(
         match_command.match, model=model, reference=tmp_path / "r",
         output=target if output else None, inputs=tmp_path / "i",
-        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
+        seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
     )  # fmt: skip
     assert calls.given == (model, tmp_path / "r")
     assert calls.options == {
-        "inputs": tmp_path / "i", "partial": changed, "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
+        "inputs": tmp_path / "i", "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
     }  # fmt: skip
-    written = output and (ok or changed)
+    written = output and ok
     assert saved == ([(target, {"keep_invalid": False})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"

@@ -60,12 +60,6 @@ def test_what_is_not_padding_writes_nothing(port: Path, other: Path) -> None:
     assert not target.exists()
 
 
-def test_everything_is_what_was_tried_and_the_runs_of_each_stage(port: Path) -> None:
-    brief, full = (runs(port, "--reference", REFERENCE, *more).stdout for more in ([], ["-v"]))
-    assert " conventions, " in full
-    assert " conventions, " not in brief
-
-
 def test_conventions_that_change_nothing_are_not_listed(port: Path, other: Path) -> None:
     assert "changes 0 operators" not in runs(port, "--reference", other).stdout
 
@@ -83,18 +77,16 @@ def test_json(port: Path, other: Path) -> None:
     document = json.loads(result.stdout)
     assert (document["command"], document["exit_code"]) == ("match", 0)
     assert (document["outcome"], document["convention"]) == ("matched", "tensorflow")
-    (change,), (seen,) = document["changes"], document["distinguishable"]
+    (change,) = document["changes"]
     assert change["attributes"] == {"pads": [0, 0, 1, 1]}
     assert document["error"]["after"] < 1e-5 < document["error"]["before"]
-    assert seen["node"] == "/conv/Conv"
     assert document["tried"]
-    assert sum(document["stages"].values()) == document["runs"]
     assert document["layout"].keys() == {"input", "output"}
     assert document["written"] is None
     result = runs(port, "--reference", other, "--format", "json")
     document = json.loads(result.stdout)
     assert document["exit_code"] == 3
-    assert document["nearest"]["error"] < document["error"]["before"]
+    assert document["tried"]
 
 
 @pytest.mark.parametrize(

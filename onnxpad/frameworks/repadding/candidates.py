@@ -14,7 +14,7 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import ODD, Window
+from onnxpad.arithmetic.window import ODD, Side, Window
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Intent
 from onnxpad.frameworks.reading import Site
@@ -63,14 +63,11 @@ def _answers(op: Op, windows: tuple[Window, ...]) -> Mapping[tuple[str, Intent],
     return found
 
 
-def _in(framework: str, site: Site, intent: Intent | None = None) -> Padding | None:
-    """The padding in a framework, by default for the intent that the padding seems to have."""
+def _in(framework: str, intent: Intent | None, site: Site) -> Padding | None:
+    """The padding in a framework for an intent, or for the one that the padding seems to have."""
     is_same = site.padding.is_same or is_padded(site.padding.numbers)
     found = _answers(op_of(site) or "maxpool", site.windows)
     return found.get((framework, intent or ("same" if is_same else "valid")))
-
-
-# Mistakes
 
 
 def _exchanged(pads: Pairs) -> Pairs:
@@ -104,9 +101,23 @@ MISTAKES: Mapping[str, tuple[Callable[[Pairs], Pairs], int]] = {
 """What may have been done to pads, undone, with how likely that is."""
 
 
-def _mended(name: str, site: Site) -> Padding | None:
+def _mended(undo: Callable[[Pairs], Pairs], site: Site) -> Padding | None:
     pads = site.padding.pads
-    return None if pads is None else replace(site.padding, pads=MISTAKES[name][0](pads))
+    return None if pads is None else replace(site.padding, pads=undo(pads))
+
+
+def _divided(odd: Side, site: Site) -> Padding | None:
+    """SAME in numbers, as they are where the stride divides the size."""
+    sizes = tuple(window.stride << 12 for window in site.windows)
+    pads = Padding(None, odd=odd).amounts(sizes, site.windows)
+    return None if site.is_transposed else replace(site.padding, pads=pads)
+
+
+def _unextended(idea: Idea, site: Site) -> Padding | None:
+    """A transposed convolution without output_padding."""
+    if not site.is_transposed or (padding := idea(site)) is None:
+        return None
+    return replace(padding, output_padding=(0,) * len(site.windows))
 
 
 def _longer(more: int, side: str, site: Site) -> Padding | None:
@@ -136,24 +147,26 @@ def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
         yield words, replace(padding, ceil=ceil, counted=counted)
 
 
-# Whole models
+def _ideas() -> Iterator[tuple[str, Idea, int]]:
+    """What the padding of an operator may be meant as, with the tier of that."""
+    yield AS_IS, lambda site: site.padding, LIKELY
+    some: tuple[Intent, ...] = "same", "causal"
+    for name, intent in product(_NAMES, some):
+        for row in FRAMEWORKS[name].by_intent[intent][-1:]:
+            yield row.name, partial(_in, name, intent), LESS if name == "valid" else LIKELY
+    for name, (undo, tier) in MISTAKES.items():
+        yield name, partial(_mended, undo), tier
+    for odd in ODD.values():
+        told = f"same, odd at the {odd}, as where the stride divides the size"
+        yield told, partial(_divided, odd), LESS
+    half: Idea = partial(_in, "pytorch", "same")
+    yield "without output_padding", partial(_unextended, lambda site: site.padding), LIKELY
+    yield "pytorch-half without output_padding", partial(_unextended, half), LIKELY
+    for more, end in product((-1, 1, -2, 2, -3, 3, -4, 4), ("end", "begin")):
+        yield f"{more:+} elements at the {end}", partial(_longer, more, end), LESS
 
 
-_IDEAS: Mapping[str, Idea] = {
-    **{name: partial(_in, name) for name in _NAMES},
-    **{name: partial(_mended, name) for name in MISTAKES},
-    **{
-        f"{name} everywhere": partial(_in, name, intent="same")
-        for name in ("tensorflow", "pytorch")
-    },
-    "valid": partial(_in, "valid", intent="same"),
-    "causal": partial(_in, "keras", intent="causal"),
-    **{
-        f"{more:+} elements at the {end}": partial(_longer, more, end)
-        for more in (-1, 1, -2, 2, -3, 3, -4, 4)
-        for end in ("end", "begin")
-    },
-}
+_IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}
 
 
 def _of_kind(idea: Idea, pools: bool | None, site: Site) -> Padding:
@@ -161,36 +174,16 @@ def _of_kind(idea: Idea, pools: bool | None, site: Site) -> Padding:
     return site.padding if found is None else found
 
 
+_WHOLE: Mapping[str, Idea] = {
+    **{name: partial(_in, name, None) for name in _NAMES},
+    **{name + " everywhere" * (name in _NAMES): idea for name, (idea, _) in _IDEAS.items()},
+}
 WHOLE: Mapping[str, Callable[[Site], Padding]] = {
     kind + name: partial(_of_kind, idea, pools)
     for kind, pools in {"": None, "convolutions: ": False, "pools: ": True}.items()
-    for name, idea in _IDEAS.items()
+    for name, idea in _WHOLE.items()
 }
 """Conventions of a whole model, or of all its operators of one kind, likelier ones first."""
-
-
-# Options
-
-
-def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
-    """The paddings of an operator, likely and less likely ones."""
-    yield AS_IS, site.padding, LIKELY
-    for (name, intent), padding in _answers(op_of(site) or "maxpool", site.windows).items():
-        tier = LESS if "valid" in (name, intent) else LIKELY
-        yield FRAMEWORKS[name].by_intent[intent][-1].name, padding, tier
-    yield from ((name, _mended(name, site), tier) for name, (_, tier) in MISTAKES.items())
-    if not site.is_transposed:
-        sizes = tuple(window.stride << 12 for window in site.windows)
-        for odd in ODD.values():
-            pads = Padding(None, odd=odd).amounts(sizes, site.windows)
-            name = f"same, odd at the {odd}, as where the stride divides the size"
-            yield name, replace(site.padding, pads=pads), LESS
-        return
-    none, half = (0,) * len(site.windows), _in("pytorch", site, "same")
-    yield "without output_padding", replace(site.padding, output_padding=none), LIKELY
-    if half is not None:
-        half = replace(half, output_padding=none)
-        yield "pytorch-half without output_padding", half, LIKELY
 
 
 def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
@@ -199,13 +192,11 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
     And which of them it has in each convention of a whole model.
     """
     every, whole = list[Candidate](), {name: way(site) for name, way in WHOLE.items()}
-    for name, padding, tier in _ideas(site):
-        for words, each in () if padding is None else _flagged(site, padding):
+    for name, (idea, tier) in _IDEAS.items():
+        for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
+            least = LESS if words and name != AS_IS else LIKELY
             told = (name + words).removeprefix(f"{AS_IS}, ")
-            every.append(
-                Candidate(told, each, max(tier, LESS) if words and name != AS_IS else tier)
-            )
-    every += (Candidate(name, padding, LESS) for name, padding in whole.items())
+            every.append(Candidate(told, each, max(tier, least)))
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):
         found.setdefault(_key(site, candidate.padding), candidate)

@@ -61,15 +61,11 @@ class Space(Struct, frozen=True):
 
 
 class Search(Struct):
-    """One search for a point: evaluates some of a space until it is over.
-
-    It says of each of its stages that it begins.
-    """
+    """One search for a point: evaluates some of a space until it is over."""
 
     evaluate: Callable[[Point], Trial]
     space: Space
     is_over: Callable[[], bool]
-    begin: Callable[[str], None] = lambda _: None
     _known: dict[Point, Trial] = field(default_factory=dict)
 
     def trial(self, point: Point) -> Trial:
@@ -80,7 +76,6 @@ class Search(Struct):
 
     def run(self, starts: Sequence[Point]) -> Point:
         """The best point found from some, of which the first is the model's."""
-        self.begin("conventions")
         tried: list[Point] = []
         for start in dict.fromkeys(starts):
             tried.append(start)
@@ -88,12 +83,10 @@ class Search(Struct):
                 break
         tried.sort(key=self._rank)
         best = tried[0]
-        self.begin("moves")
         for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
             if self._ends(best):
                 return best
             best = min(best, self._descended(start), key=self._rank)
-        self.begin("pairs")
         return self._two(starts[0], best)
 
     def pruned(self, point: Point) -> Point:
@@ -101,7 +94,6 @@ class Search(Struct):
 
         What fits clearly worse is not right, though it be within what is allowed.
         """
-        self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
         for each, option in enumerate(point):
             if option and self.space.tiers[each] and not self.is_over():

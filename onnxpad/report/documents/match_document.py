@@ -13,11 +13,6 @@ from onnxpad.report.text import counted, delivered, grouped, listed, more, shown
 
 _SHOWN, _TRIED = 3, 8
 """What is listed of one kind: of a model that is matched, and of one that is not."""
-_ROLES = {"matched": "good", "matches already": "good", "partly matched": "warning"}
-_HINTS = {
-    "matched": "; give -o FILE to write the model",
-    "partly matched": "; --partial (partial=True) writes what padding explains",
-}
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
@@ -30,11 +25,10 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         if is_full or report.exit_code
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
-    stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
-    changed = bool(found.changes) and (report.partial or found.outcome == "matched")
-    hint = _HINTS.get("matched" if changed else found.outcome, "")
-    is_told = report.delivery.written or (changed and report.delivery.in_memory)
-    ending = delivered(report.delivery, report.seconds, changed=changed, invalid=False)
+    changed, to = found.outcome == "matched", report.delivery
+    hint = "; give -o FILE to write the model"
+    is_told = not changed or to.written or to.in_memory
+    ending = delivered(to, report.seconds, changed=changed, invalid=False)
     return document_of(
         "match",
         report.name,
@@ -43,14 +37,13 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
         listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [f"Runs: {stages}"] if is_full else [],
         [ending if is_told else ending + hint],
     )
 
 
 def _headline(report: MatchReport) -> Iterator[str]:
     found = report.matching
-    verdict = marked(found.outcome, _ROLES.get(found.outcome, "error"))
+    verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({counted(found.runs, 'run')})"
     if found.reason:

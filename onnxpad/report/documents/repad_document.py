@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.results import OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
+from onnxpad.validation.result import Comparison
 
 _LISTED, _NAMED = 20, 3
 """Groups and outputs listed, and operators named in a group; of more only the number is told."""
@@ -46,7 +47,7 @@ def _headline(report: RepadReport) -> str:
         effect = marked("it no longer runs", "error")
     elif found.uncompared:
         effect = marked("the results may change", "warning")
-    elif all(each.is_equal for each in found.outputs):
+    elif all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
     return f"{model}: {told}; {effect}"
@@ -64,15 +65,11 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield from more(found.outputs, _LISTED)
 
 
-def _difference(output: OutputChange) -> str:
-    if output.before != output.after:
-        was, now = ("x".join(map(str, each)) or "scalar" for each in (output.before, output.after))
-        return f"shape {was} becomes {now}"
-    if output.is_equal:
-        return "equal"
-    if not math.isfinite(output.max_abs):
-        return "differs: NaN, infinity, or no number"
-    return f"differs by up to {output.relative:.2g} of its range (max abs {output.max_abs:.3g})"
+def _difference(output: Comparison) -> str:
+    if output.equal or not math.isfinite(output.max_abs):
+        return output.detail or "equal"
+    relative = f"{output.max_rel:.2g} of its greatest magnitude"
+    return f"differs by up to {relative} (max abs {output.max_abs:.3g})"
 
 
 def _reference(report: RepadReport) -> Iterator[str]:

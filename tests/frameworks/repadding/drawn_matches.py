@@ -52,7 +52,6 @@ def said(line: str) -> str:
                 None,
                 Closeness(),
                 0.0 if "late" in words else 600.0,
-                partial="partial" in words,
                 progress=lambda _, done, __: steps.append(done),
             )
     except OnnxpadError as error:
@@ -72,10 +71,8 @@ def _told(found: Matching) -> str:
         *("note" for _ in found.notes),
         *(f"left: {label}" for label, _ in found.left),
     ]  # fmt: skip
-    rest: list[tuple[object, ...]]
     rest = [(each.name, f"{each.error:.3g}", each.operators) for each in found.tried]
-    rest += [(each.node, *each.others) for each in found.distinguishable]
-    return f"{'; '.join(filter(None, parts))}; {len(rest)} tried and told [{_sum(rest)}]"
+    return f"{'; '.join(filter(None, parts))}; {len(rest)} tried [{_sum(rest)}]"
 
 
 def _sum(value: object) -> str:
