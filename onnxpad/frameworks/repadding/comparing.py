@@ -24,8 +24,6 @@ from onnxpad.validation.result import Comparison
 
 ROUNDINGS = 4.0
 """How many times what the runtime changes itself is rounding."""
-_BETTER = 1e-6
-"""The share by which an error must become smaller to count."""
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
 UNLIKE = 10.0
@@ -55,14 +53,8 @@ class Trial(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """A key by which the better of two trials is the smaller one."""
-        return not self.solved, self.gap, self.error
-
-    def is_better(self, than: Trial) -> bool:
-        """Whether it is clearly nearer than another one."""
-        if self.solved or self.gap < than.gap:
-            return True
-        return self.gap == than.gap and self.error < than.error * (1 - _BETTER)
+        """A key by which the better of two trials is the smaller one, unless by rounding alone."""
+        return not self.solved, self.gap, float(f"{self.error:.5g}")
 
 
 class Closeness(Struct, frozen=True):

@@ -11,11 +11,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
@@ -43,7 +41,6 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
-from onnxpad.validation.align import nearest
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
@@ -90,20 +87,16 @@ def match_graph(
     with open_session(copy.model, folder=folder) as session:
         task = _Task(graph, copy, session, given, closeness, seconds, progress)
         result = replace(
-            task.solve(),
-            left=(*left, *copy.left),
-            layout={**given.layout, **task.layout()},
-            notes=given.remarks,
-            runs=task.runs,
+            task.solve(), left=(*left, *copy.left), layout=given.layout, notes=given.remarks
         )
         if result.outcome == "matched":
-            mark = graph.mark()
-            task.write()
+            mark, changes = graph.mark(), tuple(task.write())
+            result = replace(result, changes=changes)
             if not task.nearness("off").solved:
                 graph.rollback(mark)
                 reason = "the model with the padding found, as written, does not reproduce it"
                 result = replace(result, outcome="not matched", reason=reason, changes=())
-    return result
+    return replace(result, runs=task.runs)
 
 
 def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedInputs:
@@ -165,10 +158,8 @@ class _Task:
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
-        self._sizes: dict[Point, list[tuple[int, ...]]] = {}
+        self._sizes: dict[Point, dict[int, tuple[int, ...]]] = {}
         self._point = self._start = (0,) * len(copy.sites)
-
-    # Evaluating
 
     def _is_over(self) -> bool:
         now = time.monotonic()
@@ -186,7 +177,7 @@ class _Task:
             names = [name for at, name in wanted if at == sample]
             feeds = {**self._given.draws[sample].feeds, **fed}
             found = self._session.run(feeds, [*names, *self._copy.probes])
-            self._sizes.setdefault(point, self._copy.sizes(found))
+            self._sizes.setdefault(point, dict(enumerate(self._copy.sizes(found))))
             values |= {(sample, name): found[name] for name in names}
         return values
 
@@ -212,8 +203,6 @@ class _Task:
     def nearness(self, level: Literal["off", "full"]) -> Trial:
         """How near the graph, as it is now, comes to all that is recorded."""
         return trial(self._wanted, self._outputs(level), self._closeness)
-
-    # Solving
 
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
@@ -253,7 +242,7 @@ class _Task:
                 f"after {self.runs} tries; record more samples, or inner tensors"
             )
         else:
-            return replace(result, outcome="matched", by=by, changes=tuple(self._changes()))
+            return replace(result, outcome="matched", by=by)
         known = {name for _, name in self._wanted}
         record = () if any(self._given.inner) else tuple(n for n in deciding if n not in known)
         return replace(result, reason=reason, record=record)
@@ -309,7 +298,7 @@ class _Task:
 
         def evaluate(point: Point) -> Trial:
             seen = self._trial(point, names)
-            if not least or seen.is_better(least[-1]):
+            if not least or seen.rank < least[-1].rank:
                 least.append(seen)
                 self._came_nearer = time.monotonic()
             return seen
@@ -336,45 +325,25 @@ class _Task:
             if not all(self._is_alike(self._start, place, 0, at) for at in likely):
                 yield site.node.outputs[0].name
 
-    # Results
-
-    def layout(self) -> dict[str, str]:
-        """How recorded arrays were arranged as the model's, by name, where they were others."""
-        first = {key: value for key, value in self._wanted.items() if not key[0]}
-        found = dict[Key, Value]()
-        with suppress(EngineError):
-            found |= self._run(self._point, first)
-        pairs = ((name, value, found.get((0, name))) for (_, name), value in first.items())
-        fits = {name: nearest(a, b) for name, a, b in pairs if isinstance(b, np.ndarray)}
-        return {name: fit.how for name, fit in fits.items() if fit is not None and fit.how}
-
-    def _changed(self) -> Iterator[tuple[int, Padding]]:
-        """The operators whose padding is another one, by place, with that as it is written."""
-        for place in self._changed_by(self._point):
-            padding = self._options[place][self._point[place]].padding
-            sizes = self._sizes[self._point][place]
-            yield place, sites.settled(self._sites[place], padding, sizes, self._graph.opset)
-
-    def _changes(self) -> Iterator[Repadded]:
-        for place, padding in self._changed():
-            site, sizes = self._sites[place], self._sizes[self._point][place]
-            start = self._sizes[self._start][place] if self._start in self._sizes else ()
-            pads = replace(padding, pads=padding.amounts(sizes, site.windows))
-            lines = lines_of(site, pads, sizes)
-            yield Repadded(
-                site.label,
-                site.node.op,
-                described(site.padding, start, site.windows),
-                described(padding, sizes, site.windows),
-                self._options[place][self._point[place]].name,
-                attributes(padding),
-                lines["pytorch"],
-                lines["keras"],
-            )
-
-    def write(self) -> None:
-        """Writes what was found into the graph."""
+    def write(self) -> Iterator[Repadded]:
+        """Writes what was found into the graph, and tells it."""
+        before, after = (self._sizes.get(point, {}) for point in (self._start, self._point))
         with sites.redeclared(self._graph) as changed:
-            for place, padding in self._changed():
-                sites.write(self._graph, self._sites[place], padding)
-                changed.append(self._sites[place].node)
+            for place in self._changed_by(self._point):
+                site, option = self._sites[place], self._options[place][self._point[place]]
+                sizes = after[place]
+                padding = sites.settled(site, option.padding, sizes, self._graph.opset)
+                sites.write(self._graph, site, padding)
+                changed.append(site.node)
+                pads = replace(padding, pads=padding.amounts(sizes, site.windows))
+                lines = lines_of(site, pads, sizes)
+                yield Repadded(
+                    site.label,
+                    site.node.op,
+                    described(site.padding, before.get(place, ()), site.windows),
+                    described(padding, sizes, site.windows),
+                    option.name,
+                    attributes(padding),
+                    lines["pytorch"],
+                    lines["keras"],
+                )

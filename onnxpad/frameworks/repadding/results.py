@@ -71,8 +71,7 @@ class Matching(Struct, frozen=True, dict=True):
         runs: How many times the model ran.
         noise: How much the runtime's own optimiser changes, relative to the range; 0 if it was not
             asked.
-        layout: How inputs and recorded tensors were arranged as the model's, by name; those of its
-            own layout are not in it.
+        layout: How inputs were arranged as the model's, by name; those of its own are not in it.
         notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.

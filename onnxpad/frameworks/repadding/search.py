@@ -125,20 +125,17 @@ class Search(Struct):
                 if move not in seen:
                     target = _joined(point, [move])
                     seen[move] = self.trial(target)
-                    best = self._better(best, target)
+                    best = min(best, target, key=self._rank)
                     if self._ends(target):
                         return best
             fitting = _by_fit(now, seen)
             while len(fitting) > 1 and not self.trial(best).solved:
-                best = self._better(best, _joined(point, fitting))
+                best = min(best, _joined(point, fitting), key=self._rank)
                 fitting = fitting[: len(fitting) // 2]
             found = self.trial(best)
             if found.gap < now.gap or found.error < _NEARER * now.error:
                 break
         return best
-
-    def _better(self, one: Point, other: Point) -> Point:
-        return other if self.trial(other).is_better(self.trial(one)) else one
 
     def _two(self, first: Point, best: Point) -> Point:
         """The best of many pairs of moves from the first point, likely ones first.

@@ -78,8 +78,6 @@ def repad_graph(
             )
             after = described(padding, (), site.windows)
             changed.append(Rewritten(site.label, site.node.op, intent, before, after, *attributes))
-    order = {context.label(node): place for place, node in enumerate(graph.nodes)}
-    kept.sort(key=lambda each: order.get(each.node, len(order)))
     return tuple(changed), tuple(kept)
 
 
@@ -100,34 +98,19 @@ def _repadded(
     Raises:
         AbsentError: The padding stays; the message says why.
     """
-    op, opset = op_of(site), context.graph.opset
+    op, opset, front = op_of(site), context.graph.opset, site.front
     if op is None:
         raise AbsentError(f"no framework has a convention for {site.node.op}")
-    require_own(context, site)
-    try:
-        intent = intent_of(site)
-    except AbsentError:
-        if case_of(op, site.windows, site.sizes, site.padding).follows(framework.name):
-            return None
-        raise
-    if (padding := chosen(site, op, framework, intent, sizes, opset)) is None:
-        return None
-    known = tuple(size if isinstance(size, int) else 0 for size in sizes)
-    is_open = padding.is_same and known != sizes
-    return intent, padding if is_open else settled(site, padding, known, opset)
-
-
-def require_own(context: Context, site: Site) -> None:
-    """Raises unless an operator has its padding itself.
-
-    Raises:
-        AbsentError: The padding stays; the message says why.
-    """
-    front = site.front
     if front.amounts is None or is_padded(front.amounts):
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
+    if case_of(op, site.windows, sizes, site.padding).follows(framework.name):
+        return None
+    intent, known = intent_of(site, op), tuple(n if isinstance(n, int) else 0 for n in sizes)
+    padding = chosen(site, op, framework, intent, sizes, opset)
+    is_open = padding.is_same and known != sizes
+    return intent, padding if is_open else settled(site, padding, known, opset)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
