@@ -314,11 +314,9 @@ class RepadReport(Noted, Report, frozen=True):
         name: Path of the model, as given, or the name of its graph.
         to: The framework, by name.
         title: The framework as it writes its name.
-        reference: Where the reference came from; empty if there is none.
         changes: The operators whose padding became the framework's, in file order.
         unchanged: Those whose padding stays, with the reason.
         difference: How much the outputs change.
-        validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
         delivery: What was done with the result.
@@ -328,32 +326,22 @@ class RepadReport(Noted, Report, frozen=True):
     name: str
     to: str
     title: str
-    reference: str
     changes: tuple[Rewritten, ...]
     unchanged: tuple[Unchanged, ...]
     difference: Difference
-    validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
     delivery: Delivery = Delivery()
 
     @property
     def failure(self) -> str:
-        """Why it does not run, or reproduce the reference, in one line; else empty."""
-        from onnxpad.validation.result import why_not
-
-        if self.difference.fails:
-            return f"with this padding the model does not run: {self.difference.fails}"
-        if self.validation is None or self.validation.ok:
-            return ""
-        compared = (each for run in self.validation.runs for each in run.comparisons)
-        wrong = next((each for each in compared if not each.ok), None)
-        why = f"output {wrong.output!r}: {wrong.detail}" if wrong else why_not(self.validation)
-        return f"the reference is not reproduced: {why}"
+        """Why it does not run although the original does, in one line; else empty."""
+        fails = self.difference.fails
+        return f"with this padding the model does not run: {fails}" if fails else ""
 
     @property
     def outcome(self) -> str:
-        """`repadded`, `unchanged`, or `invalid`: it does not run, or reproduce the reference."""
+        """`repadded`, `unchanged`, or `invalid`: it does not run."""
         if self.failure:
             return "invalid"
         return "repadded" if self.changes else "unchanged"
@@ -366,8 +354,7 @@ class RepadReport(Noted, Report, frozen=True):
     @property
     def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
-        warnings = self.warnings or (self.validation is not None and self.validation.warnings)
-        return not (self.exit_code or warnings or self.delivery.older)
+        return not (self.exit_code or self.warnings or self.delivery.older)
 
 
 class ValidateReport(Struct, Report, frozen=True):

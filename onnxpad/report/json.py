@@ -97,9 +97,9 @@ VIEWS: Mapping[str, str] = {
     "data=delivery.data seconds",
     "Matching": "outcome reason? first? convention=by? record layout changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
-    "RepadReport": "model=name to reference? outcome failure? changes unchanged "
+    "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
-    "validation declared written=delivery.written? older=delivery.older? data=delivery.data "
+    "declared written=delivery.written? older=delivery.older? data=delivery.data "
     "seconds notes warnings ~config",
     "ShowReport": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",

@@ -154,17 +154,14 @@ def test_repad(
     )
     code = asked(
         repad_command.repad, model=model, to="keras", only=["n"] if ok else None,
-        output=target if output else None, in_place=in_place, reference=tmp_path / "r",
-        inputs=tmp_path / "i", keep_invalid=keep, rtol=0.5, atol=0.25,
+        output=target if output else None, in_place=in_place, keep_invalid=keep,
         form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
     assert calls.options.pop("only", None) == (["n"] if ok else None)
     assert calls.options.pop("shapes")
     assert calls.options.pop("dims")
-    assert calls.options == {
-        "inputs": tmp_path / "i", "reference": tmp_path / "r", "rtol": 0.5, "atol": 0.25,
-    }  # fmt: skip
+    assert calls.options == {}
     written = (ok or keep) and (changed or output)
     place = model if in_place else target
     assert saved == ([(place, {"keep_invalid": keep})] if written else [])

@@ -18,7 +18,6 @@ from onnxpad.runtimes.sessions import CPU, Array, Source, Value, read_proto
 from onnxpad.validation.align import nearest
 from onnxpad.validation.compare import Tolerance, allowed, compare, deviation
 from onnxpad.validation.draw import UndrawableError, outline
-from onnxpad.validation.given import Arrays, matched_inputs
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.result import Comparison
 
@@ -163,18 +162,14 @@ def bits(wanted: Wanted, found: Found, residual: float) -> float:
 def difference(
     original: Source,
     changed: bytes,
-    inputs: Arrays | None = None,
-    reference: Arrays | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Difference:
-    """How much the outputs of a model change: both run on the same inputs, with optimisation off.
+    """How much the outputs of a model change: both run on drawn inputs, with optimisation off.
 
-    Without inputs they are those of the reference, or drawn. The folder is that of the external
-    data of the changed model.
+    The folder is that of the external data of the changed model.
 
     Raises:
-        UsageError: Arrays do not fit the model.
         ModelError: A model cannot be read.
     """
     sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
@@ -182,15 +177,12 @@ def difference(
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, progress)
-    if not (inputs is None and reference is None):
-        lab.draws = matched_inputs(model, inputs, reference).draws
-    else:
-        try:
-            runs, why = lab.prepare((CPU,), 1, 0)
-        except (LimitError, UndrawableError) as error:
-            return Difference(uncompared=f"the original is not run: {error}")
-        if runs != "original":
-            return Difference(uncompared=f"the original does not run: {why}")
+    try:
+        runs, why = lab.prepare((CPU,), 1, 0)
+    except (LimitError, UndrawableError) as error:
+        return Difference(uncompared=f"the original is not run: {error}")
+    if runs != "original":
+        return Difference(uncompared=f"the original does not run: {why}")
     labels = tuple(draw.label for draw in lab.draws)
     before, after = (lab.results(name, CPU, "off") for name in sources)
     if why := next((each.error for each in before if each.error), ""):

@@ -33,7 +33,6 @@ def repad_document(report: RepadReport, _: View) -> Document:
         [*changes, *more(kinds, _LISTED)],
         listed(head, unchanged, _LISTED),
         [*_outputs(report)],
-        [*_reference(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
     )
 
@@ -70,17 +69,6 @@ def _difference(output: Comparison) -> str:
         return output.detail or "equal"
     relative = f"{output.max_rel:.2g} of its greatest magnitude"
     return f"differs by up to {relative} (max abs {output.max_abs:.3g})"
-
-
-def _reference(report: RepadReport) -> Iterator[str]:
-    where = shown(report.reference)
-    if report.validation is None:
-        return
-    if report.validation.ok:
-        yield f"Reference {where}: {marked('reproduced', 'good')}"
-    elif not report.difference.fails:
-        yield f"Reference {where}: {marked('DIFFERS', 'error')}: {shown(report.failure)}"
-    yield from (f"  note: {shown(line)}" for line in report.validation.notes)
 
 
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
