@@ -7,15 +7,8 @@ from collections.abc import Sequence
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
-from onnxpad.arguments import (
-    Dims,
-    ModelSource,
-    Progress,
-    Shapes,
-    listed,
-    require_timeout,
-)
-from onnxpad.errors import RUNTIME, UsageError
+from onnxpad.arguments import Dims, ModelSource, Progress, Shapes, listed, require_timeout
+from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
@@ -57,8 +50,8 @@ def repad(
 
     The padding is first folded into the operators, as `fix` does. Each window operator that keeps
     the size (SAME), pads nothing (VALID), or is causal then pads as the framework does for that.
-    Operators with any other padding stay, with the reason. Both models run on drawn inputs, to
-    say how much the outputs change; `validate` compares the result with other ones, or with a
+    Operators with any other padding stay, with the reason. The folded model and the result run on
+    drawn inputs, to say how much the outputs change; `validate` compares on other ones, or with a
     framework's outputs.
 
     Args:
@@ -91,19 +84,14 @@ def repad(
     pool.warm()  # while the model is read
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
-    repaired = [each.node for each in fixed.changes if each.repairs]
-    original = graph.model.to_run()[0] if repaired else source
+    before, _ = graph.model.to_run()
     changes, unchanged = repad_graph(graph, FRAMEWORKS[to], names)
     if not changes:
         graph.rollback(0)
     found = Difference()
     with kinds.limited(run_timeout, graph):
         if changes:
-            found = difference(original, *graph.model.to_run(), progress)
-    notes = fixed.notes
-    if repaired and changes:
-        told = "it was compared with its padding written as numbers, as the specification has it"
-        notes += (f"{RUNTIME} does not run the original; {told}: {', '.join(repaired)}",)
+            found = difference(before, *graph.model.to_run(), progress)
     return RepadResult(
         name=kinds.name_of(source),
         to=to,
@@ -112,7 +100,7 @@ def repad(
         unchanged=unchanged,
         difference=found,
         declared=fixed.declared if changes else {},
-        notes=notes,
+        notes=fixed.notes,
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         delivery=IN_MEMORY,

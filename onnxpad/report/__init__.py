@@ -102,8 +102,7 @@ class Noted(Struct, frozen=True, kw_only=True):
     """What every report on one model may have beside its result.
 
     Attributes:
-        notes: The sizes that were taken from the model's metadata as they are, in one line; of
-            `repad` also the repairs without which the original does not run.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: What could not be used or worked out, in one line each.
         config: The configuration that held; None for a call, or if there is none.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import product
+from itertools import chain, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,31 +70,22 @@ def _in(framework: str, intent: Intent | None, site: Site) -> Padding | None:
     return found.get((framework, intent or ("same" if is_same else "valid")))
 
 
-def _exchanged(pads: Pairs) -> Pairs:
-    return tuple((end, begin) for begin, end in pads)
-
-
-def _in_turns(pads: Pairs) -> Pairs:
-    """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
-    flat = onnx_order(pads)
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _from_turns(pads: Pairs) -> Pairs:
-    """The pads meant where ONNX's order was wanted and begin, end, begin, end was written."""
-    return pairs_of([amount for pair in pads for amount in pair])
-
-
 def _moved(by: int, pads: Pairs) -> Pairs:
     """The pads with the data moved: the begin larger and the end smaller by so many elements."""
     pairs = (((begin + by, end - by), (begin, end)) for begin, end in pads)
     return tuple(there if min(there) >= 0 else here for there, here in pairs)
 
 
+def _turned(pads: Pairs) -> Pairs:
+    """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
+    flat = onnx_order(pads)
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
 MISTAKES: Mapping[str, tuple[Callable[[Pairs], Pairs], int]] = {
-    "begin and end exchanged": (_exchanged, LIKELY),
-    "begin and end in turns": (_in_turns, LIKELY),
-    "in turns read as ONNX's order": (_from_turns, LESS),
+    "begin and end exchanged": (lambda pads: tuple((end, begin) for begin, end in pads), LIKELY),
+    "begin and end in turns": (_turned, LIKELY),
+    "in turns read as ONNX's order": (lambda pads: pairs_of([*chain(*pads)]), LESS),
     "axes exchanged": (lambda pads: pads[::-1], LESS),
     **{f"moved by {by}": (partial(_moved, by), LEAST) for by in (1, -1, 2, -2)},
 }

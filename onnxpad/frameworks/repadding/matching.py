@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Progress
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.repadding import sites
-from onnxpad.frameworks.repadding.candidates import LIKELY, WHOLE, options_of
+from onnxpad.frameworks.repadding.candidates import WHOLE, options_of
 from onnxpad.frameworks.repadding.comparing import (
     ROUNDINGS,
     Closeness,
@@ -218,16 +218,17 @@ class _Task:
         result = replace(result, noise=noise.greatest)
         if self._trial(self._start).solved or self.nearness("full").solved:
             return replace(result, outcome="matches already")
-        tried, by = list[Tried](), ""
+        tried, deciding, by = list[Tried](), set[int](), ""
         for way in dict.fromkeys(filter(any, self._whole.values())):
             name = next(name for name, each in self._whole.items() if each == way)
             seen, changed = self._trial(way), [*self._changed_by(way)]
             tried += [Tried(name, seen.greatest, len(changed))] if changed else []
+            deciding |= {*changed}
             if seen.solved:
                 self._point, by = self._search(()).pruned(way), name
                 break
         result = replace(result, tried=tuple(tried), first="" if by else self._reach())
-        final, deciding = self._trial(self._point), [*self._deciding()]
+        final = self._trial(self._point)
         result = replace(result, after=final.greatest)
         if not final.solved:
             reason = "no padding that was tried reproduces it"
@@ -243,8 +244,9 @@ class _Task:
             )
         else:
             return replace(result, outcome="matched", by=by)
+        outputs = (self._sites[place].node.outputs[0].name for place in sorted(deciding))
         known = {name for _, name in self._wanted}
-        record = () if any(self._given.inner) else tuple(n for n in deciding if n not in known)
+        record = () if any(self._given.inner) else tuple(n for n in outputs if n not in known)
         return replace(result, reason=reason, record=record)
 
     def _is_told(self, base: Trial, final: Trial) -> bool:
@@ -317,13 +319,6 @@ class _Task:
     def _changed_by(self, point: Point) -> Iterator[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
         return (at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0))
-
-    def _deciding(self) -> Iterator[str]:
-        """The outputs of operators of which another likely padding computes something else."""
-        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            likely = (at for at, each in enumerate(options) if each.tier == LIKELY)
-            if not all(self._is_alike(self._start, place, 0, at) for at in likely):
-                yield site.node.outputs[0].name
 
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
