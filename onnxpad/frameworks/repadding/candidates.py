@@ -7,7 +7,6 @@ it was meant before a common mistake.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import chain, product
 
@@ -16,13 +15,14 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import ODD, Side, Window
 from onnxpad.frameworks.conventions.question import Op
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Intent
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError, Intent
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.intents import expressed, op_of, questions_of
+from onnxpad.frameworks.repadding.search import TIERS
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 
-LIKELY, LESS, LEAST = range(3)
+LIKELY, LESS, LEAST = range(TIERS)
 AS_IS = "as it is"
 _NAMES = tuple(dict.fromkeys(("tensorflow", "pytorch", "onnx-same-lower", *FRAMEWORKS)))
 
@@ -42,32 +42,32 @@ Idea = Callable[[Site], Padding | None]
 """The padding that an idea gives an operator; None where it is about others."""
 
 
-@lru_cache(maxsize=1024)
-def _answers(op: Op, windows: tuple[Window, ...]) -> Mapping[tuple[str, Intent], Padding]:
-    """The padding of an operator in each framework for each intent, if one holds at every size.
+@lru_cache(maxsize=1 << 13)
+def _answer(name: str, intent: Intent, op: Op, windows: tuple[Window, ...]) -> Padding | None:
+    """The padding of an operator in a framework for an intent, if one holds at every size.
 
     Windows of one element take no part, so that a series of two dimensions may be causal.
     """
     some = [at for at, window in enumerate(windows) if window.extent > 1]
     if op == "convtranspose" or not some:
         some = [*range(len(windows))]
-    slid, found = tuple(windows[at] for at in some), {}
+    slid = tuple(windows[at] for at in some)
     asked = questions_of(op, slid, (None,) * len(slid))
-    for name, intent in product(_NAMES, INTENTS):
-        with suppress(AbsentError):
-            answers = [FRAMEWORKS[name].answer(intent, question) for question in asked]
-            if (padding := expressed(asked, answers)) is not None:
-                pairs = dict(zip(some, padding.pads or (), strict=False))
-                pads = tuple(pairs.get(at, (0, 0)) for at in range(len(windows)))
-                found[name, intent] = padding if padding.is_same else replace(padding, pads=pads)
-    return found
+    try:
+        padding = expressed(asked, [FRAMEWORKS[name].answer(intent, each) for each in asked])
+    except AbsentError:
+        return None
+    if padding is None or padding.is_same:
+        return padding
+    pairs = dict(zip(some, padding.numbers, strict=True))
+    return replace(padding, pads=tuple(pairs.get(at, (0, 0)) for at in range(len(windows))))
 
 
 def _in(framework: str, intent: Intent | None, site: Site) -> Padding | None:
     """The padding in a framework for an intent, or for the one that the padding seems to have."""
     is_same = site.padding.is_same or is_padded(site.padding.numbers)
-    found = _answers(op_of(site) or "maxpool", site.windows)
-    return found.get((framework, intent or ("same" if is_same else "valid")))
+    wanted = intent or ("same" if is_same else "valid")
+    return _answer(framework, wanted, op_of(site) or "maxpool", site.windows)
 
 
 def _moved(by: int, pads: Pairs) -> Pairs:
@@ -185,8 +185,8 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
     every, whole = list[Candidate](), {name: way(site) for name, way in WHOLE.items()}
     for name, (idea, tier) in _IDEAS.items():
         for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
-            least = LESS if words and name != AS_IS else LIKELY
             told = (name + words).removeprefix(f"{AS_IS}, ")
+            least = LESS if words and name != AS_IS else LIKELY
             every.append(Candidate(told, each, max(tier, least)))
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,13 @@ from onnxpad.validation.align import nearest
 from onnxpad.validation.compare import Tolerance, allowed, compare, deviation
 from onnxpad.validation.draw import UndrawableError, outline
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.result import Comparison
 
 ROUNDINGS = 4.0
 """How many times what the runtime changes itself is rounding."""
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
-UNLIKE = 10.0
-"""How far shapes of different ranks are; of others the sum of |log(size / size wanted)| tells."""
+_UNLIKE = 10.0
+"""How far shapes with as many elements are; of others |log(elements / elements wanted)| tells."""
 _DEFAULTS: Mapping[str, float] = {"float64": 1e-5, "float32": 1e-5, "float16": 5e-3}
 _COARSE = 2e-2
 """The same for types of fewer bits."""
@@ -94,7 +93,8 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
     """
     fit = nearest(wanted, found) if isinstance(found, np.ndarray) else None
     if fit is None or not isinstance(found, np.ndarray):
-        return apart(_shapes(wanted.shape, getattr(found, "shape", (0,))))
+        sizes = wanted.size, found.size if isinstance(found, np.ndarray) else 0
+        return apart(abs(math.log(max(sizes[0], 1) / max(sizes[1], 1))) or _UNLIKE)
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
@@ -106,14 +106,6 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
     missing = off.reshape(-1) / spread(target)
     error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
     return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
-
-
-def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
-    """How far a shape is from one that may have its channels last, or axes of size 1 more."""
-    one, other = (sorted(size for size in shape if size != 1) for shape in (wanted, found))
-    is_like = len(one) == len(other) and 0 not in (*one, *other)
-    pairs = zip(one, other, strict=True) if is_like else ()
-    return sum(abs(math.log(a / b)) for a, b in pairs) or UNLIKE
 
 
 def apart(gap: float) -> Trial:
@@ -194,8 +186,5 @@ def difference(
         [compare(name, one.outputs[name], other.outputs[name], exact) for one, other in pairs]
         for name in before[0].outputs
     )
-    return Difference(tuple(max(each, key=_farness) for each in found), labels)
-
-
-def _farness(seen: Comparison) -> tuple[bool, float]:
-    return (False, seen.max_rel) if math.isfinite(seen.max_abs) else (True, 0.0)
+    worst = (max(each, key=lambda seen: np.nan_to_num(seen.max_rel, nan=np.inf)) for each in found)
+    return Difference(tuple(worst), labels)

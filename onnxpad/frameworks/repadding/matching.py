@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import WHOLE, options_of
 from onnxpad.frameworks.repadding.comparing import (
@@ -107,7 +107,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     """
     kept = {output.name for node in graph.nodes for output in node.outputs if output.name}
     before = graph.model.skeleton.light.graph.node
-    names = {name for node in before for name in node.output if name} | kept
+    names = {name for node in before for name in node.output if name}
     model = outline(read_proto(graph.model.to_run()[0]))
     found = matched_inputs(model, inputs, reference, names)
     gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
@@ -115,8 +115,8 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     remarks = [f"not compared, as its padding is now an operator's: {name!r}" for name in gone]
     if not any((*inner, *found.expected)):
         raise UsageError(
-            f"the reference has only padded tensors ({', '.join(map(repr, gone))}), whose "
-            "padding is now an operator's; add an output or the output of an operator"
+            f"the reference has only tensors whose padding is now an operator's ({few(gone, 3)}); "
+            "add an output or the output of an operator"
         )
     if not any(found.expected):
         remarks.append("no output is recorded: what is behind inner tensors is not compared")
@@ -148,7 +148,10 @@ class _Task:
         self._sites, self._wanted = copy.sites, _recorded(given)
         found = [*map(options_of, copy.sites)]
         self._options = [options for options, _ in found]
-        self._whole = {name: tuple(which[name] for _, which in found) for name in WHOLE}
+        self._ways = dict[Point, str]()  # what conventions choose, with the first that does
+        for name in WHOLE:
+            self._ways.setdefault(tuple(which[name] for _, which in found), name)
+        self._ways.pop((0,) * len(found), None)
         alike: dict[object, tuple[int, ...]] = {}
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
             key = site.signature, tuple(each.padding for each in options)
@@ -219,8 +222,7 @@ class _Task:
         if self._trial(self._start).solved or self.nearness("full").solved:
             return replace(result, outcome="matches already")
         tried, deciding, by = list[Tried](), set[int](), ""
-        for way in dict.fromkeys(filter(any, self._whole.values())):
-            name = next(name for name, each in self._whole.items() if each == way)
+        for way, name in self._ways.items():
             seen, changed = self._trial(way), [*self._changed_by(way)]
             tried += [Tried(name, seen.greatest, len(changed))] if changed else []
             deciding |= {*changed}
@@ -229,7 +231,9 @@ class _Task:
                 break
         result = replace(result, tried=tuple(tried), first="" if by else self._reach())
         final = self._trial(self._point)
-        result = replace(result, after=final.greatest)
+        result, told = replace(result, after=final.greatest), math.inf
+        if final.solved and base.missing is not None:
+            told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
         if not final.solved:
             reason = "no padding that was tried reproduces it"
             if not deciding:
@@ -237,7 +241,7 @@ class _Task:
             reason += "; time ran out (--seconds)" * self._ran_out
         elif base.error - final.error <= noise.error:
             reason = "a padding fits better only by what the runtime's optimiser changes"
-        elif not self._is_told(base, final):
+        elif told <= math.log2(self.runs) + _SURE:
             reason = (
                 "a padding fits, but the reference is too little to tell that from chance "
                 f"after {self.runs} tries; record more samples, or inner tensors"
@@ -248,13 +252,6 @@ class _Task:
         known = {name for _, name in self._wanted}
         record = () if any(self._given.inner) else tuple(n for n in outputs if n not in known)
         return replace(result, reason=reason, record=record)
-
-    def _is_told(self, base: Trial, final: Trial) -> bool:
-        """Whether the reference tells the point found from the model as it was, not by chance."""
-        if base.missing is None:
-            return True
-        told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
-        return told > math.log2(self.runs) + _SURE
 
     def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
@@ -280,7 +277,7 @@ class _Task:
         """Moves the point to one that reproduces these tensors, if one is found."""
         search, now = self._search(names, free), self._point
         starts = [now]
-        for way in self._whole.values():
+        for way in self._ways:
             start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
             if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
                 starts.append(start)
@@ -330,8 +327,7 @@ class _Task:
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
-                pads = replace(padding, pads=padding.amounts(sizes, site.windows))
-                lines = lines_of(site, pads, sizes)
+                lines = lines_of(site, padding, sizes)
                 yield Repadded(
                     site.label,
                     site.node.op,

@@ -20,6 +20,8 @@ Point = tuple[int, ...]
 Move = tuple[tuple[int, int], ...]
 """(operator, option) for each operator that it changes."""
 
+TIERS = 3
+"""How many tiers of options there are."""
 _STARTS = 6
 """Starting points from which moves are followed."""
 _NEARER = 0.8
@@ -41,11 +43,6 @@ class Space(Struct, frozen=True):
     tiers: tuple[tuple[int, ...], ...]
     groups: tuple[tuple[int, ...], ...]
     is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
-
-    @property
-    def every_tier(self) -> range:
-        """All tiers, the likeliest first."""
-        return range(1 + max((rank for tiers in self.tiers for rank in tiers), default=0))
 
     def moves(self, point: Point, tier: int) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
@@ -120,7 +117,7 @@ class Search(Struct):
         Likelier moves come first: others are left out where one of these brings clearly nearer.
         """
         now, best, seen = self.trial(point), point, dict[Move, Trial]()
-        for tier in self.space.every_tier:
+        for tier in range(TIERS):
             for move in self.space.moves(point, tier):
                 if move not in seen:
                     target = _joined(point, [move])
@@ -143,7 +140,7 @@ class Search(Struct):
         Two that mend only together, as where each alone gives a branch another size, are such. So
         they come first.
         """
-        for tier in self.space.every_tier:
+        for tier in range(TIERS):
             known = {
                 move: self._known.get(_joined(first, [move]))
                 for move in self.space.moves(first, tier)

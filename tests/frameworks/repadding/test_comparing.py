@@ -100,8 +100,9 @@ def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) 
         ((1, 2, 8, 8), (1, 4, 8, 2), math.log(2)),  # the model's are
         ((2, 8, 8, 3), (2, 3, 4, 8), math.log(2)),
         ((2, 3, 8, 8), (2, 8, 4, 3), math.log(2)),
-        ((2, 8), (2, 8, 5), 10),
-        ((3, 0), (3, 2), 10),
+        ((2, 8), (2, 8, 5), math.log(5)),
+        ((3, 0), (3, 2), math.log(6)),
+        ((2, 3, 4), (4, 3, 2), 10),
         ((3, 1, 8), (3, 4), math.log(2)),  # an axis of size 1 more
     ],
 )
@@ -113,6 +114,7 @@ def test_a_gap_of_shapes(wanted: Any, found: Any, apart: float) -> None:
 
 def test_what_is_no_array_is_far() -> None:
     assert gap(f(1), [f(1)], DEFAULT).gap == 10
+    assert gap(f(1, 2), [f(1)], DEFAULT).gap > 0
 
 
 def test_a_trial_of_several_samples() -> None:
@@ -131,7 +133,7 @@ def test_a_trial_in_which_a_shape_is_wrong_or_a_tensor_is_missing() -> None:
     for found in ({**right, (0, "a"): f(0)}, right):
         other = trial(wanted, found, DEFAULT)
         assert (other.solved, other.error, other.missing) == (False, math.inf, None)
-        assert (other.gap, other.greatest) == (10, math.inf)
+        assert (other.gap > 0, other.greatest) == (True, math.inf)
     nothing = trial({}, {}, DEFAULT)
     assert (nothing.solved, nothing.gap, nothing.error, nothing.greatest) == (True, 0, 0, 0)
 

@@ -198,8 +198,6 @@ def sums(count: int, right: list[int] | Point, bend: float) -> Callable[[Point],
 
 def test_the_moves_of_a_space() -> None:
     within = Space(((0, 1), (0, 1), (2, 0)), ((0, 1),))
-    assert [*within.every_tier] == [0, 1, 2]
-    assert [*Space((), ()).every_tier] == [0]
     assert [*within.moves((0, 1, 0), 0)] == [
         ((1, 0),), ((2, 1),)
     ]  # fmt: skip
