@@ -95,7 +95,7 @@ VIEWS: Mapping[str, str] = {
     "PaddingDifference": "... pads - totals",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds",
-    "Matching": "outcome reason? first? convention=by? record layout changes tried left runs notes "
+    "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
     "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "

@@ -421,9 +421,7 @@ def test_layout_and_names_are_another_frameworks() -> None:
     reference = {"image": np.moveaxis(arrays["x"], 1, -1), "scores": arrays["y"].reshape(1, 4)}
     found = onnxpad.match(network(BOTH, BOTH, BOTH), reference)
     assert found.outcome == "matched"
-    ((name, how),) = found.matching.layout.items()
-    assert name == "x"
-    assert "channels moved" in how
+    assert any("'x'" in note and "channels moved" in note for note in found.matching.notes)
     assert any("by order" in line for line in found.matching.notes)
 
 

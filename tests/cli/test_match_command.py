@@ -41,7 +41,7 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     became = "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same): Conv /conv/Conv\n"
     assert became in result.stdout
     assert "  PyTorch  nn.Conv2d(c, n, 3, stride=2)(F.pad(x, (0, 1, 0, 1)))\n" in result.stdout
-    assert len(result.stdout.splitlines()) <= 10
+    assert len(result.stdout.splitlines()) <= 12
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
     assert onnxpad_runs("validate", target, "--reference", REFERENCE).exit_code == 0
@@ -81,7 +81,7 @@ def test_json(port: Path, other: Path) -> None:
     assert change["attributes"] == {"pads": [0, 0, 1, 1]}
     assert document["error"]["after"] < 1e-5 < document["error"]["before"]
     assert document["tried"]
-    assert document["layout"].keys() == {"input"}
+    assert any("channels moved" in note for note in document["notes"])
     assert document["written"] is None
     result = runs(port, "--reference", other, "--format", "json")
     document = json.loads(result.stdout)

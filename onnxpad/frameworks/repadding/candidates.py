@@ -104,11 +104,10 @@ def _divided(odd: Side, site: Site) -> Padding | None:
     return None if site.is_transposed else replace(site.padding, pads=pads)
 
 
-def _unextended(idea: Idea, site: Site) -> Padding | None:
-    """A transposed convolution without output_padding."""
-    if not site.is_transposed or (padding := idea(site)) is None:
-        return None
-    return replace(padding, output_padding=(0,) * len(site.windows))
+def _half(site: Site) -> Padding | None:
+    """PyTorch's half the kernel of a transposed convolution, without its output_padding."""
+    half = _in("pytorch", "same", site) if site.is_transposed else None
+    return half and replace(half, output_padding=(0,) * len(site.windows))
 
 
 def _longer(more: int, side: str, site: Site) -> Padding | None:
@@ -150,11 +149,10 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
     for odd in ODD.values():
         told = f"same, odd at the {odd}, as where the stride divides the size"
         yield told, partial(_divided, odd), LESS
-    half: Idea = partial(_in, "pytorch", "same")
-    yield "without output_padding", partial(_unextended, lambda site: site.padding), LIKELY
-    yield "pytorch-half without output_padding", partial(_unextended, half), LIKELY
+    yield "pytorch-half without output_padding", _half, LIKELY
     for more, end in product((-1, 1, -2, 2, -3, 3, -4, 4), ("end", "begin")):
-        yield f"{more:+} elements at the {end}", partial(_longer, more, end), LESS
+        tier = LIKELY if more == -1 else LESS  # as without an output_padding of 1
+        yield f"{more:+} elements at the {end}", partial(_longer, more, end), tier
 
 
 _IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}

@@ -86,9 +86,7 @@ def match_graph(
     copy = working_copy(read_proto(run), varied, context.analysis.dtype, names)
     with open_session(copy.model, folder=folder) as session:
         task = _Task(graph, copy, session, given, closeness, seconds, progress)
-        result = replace(
-            task.solve(), left=(*left, *copy.left), layout=given.layout, notes=given.remarks
-        )
+        result = replace(task.solve(), left=(*left, *copy.left), notes=given.notes)
         if result.outcome == "matched":
             mark, changes = graph.mark(), tuple(task.write())
             result = replace(result, changes=changes)

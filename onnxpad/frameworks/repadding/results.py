@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from onnxpad.frameworks.conventions.table import Intent
 from onnxpad.validation.result import Comparison
@@ -71,7 +71,6 @@ class Matching(Struct, frozen=True, dict=True):
         runs: How many times the model ran.
         noise: How much the runtime's own optimiser changes, relative to the range; 0 if it was not
             asked.
-        layout: How inputs were arranged as the model's, by name; those of its own are not in it.
         notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.
@@ -87,7 +86,6 @@ class Matching(Struct, frozen=True, dict=True):
     by: str = ""
     runs: int = 0
     noise: float = 0.0
-    layout: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     first: str = ""
     record: tuple[str, ...] = ()

@@ -45,15 +45,13 @@ class Space(Struct, frozen=True):
     is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
 
     def moves(self, point: Point, tier: int) -> Iterator[Move]:
-        """The moves up to a tier: of groups as a whole, and then of single operators."""
-        given_out: set[Move] = {()}
+        """The moves up to a tier, perhaps twice: of whole groups, and then of single operators."""
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
             mine = [each for each in group if self.tiers[each]]
             for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
                 some = (e for e in mine if not self.is_alike(point, e, point[e], option))
                 move = tuple((each, option) for each in some)
-                if not (option and rank > tier) and move not in given_out:
-                    given_out.add(move)
+                if move and not (option and rank > tier):
                     yield move
 
 

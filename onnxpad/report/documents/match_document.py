@@ -54,8 +54,6 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
         yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
-        moved = (f"{shown(name)!r} {how}" for name, how in found.layout.items())
-        yield f"  layout: {'; '.join(moved) or 'as in the model'}"
     if found.record:
         told = few(map(shown, found.record), _SHOWN)
         yield f"  record inner tensors too (onnxpad docs match): {told}"
