@@ -6,7 +6,7 @@ it was meant before a common mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import chain, product
 
@@ -82,16 +82,6 @@ def _turned(pads: Pairs) -> Pairs:
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-MISTAKES: Mapping[str, tuple[Callable[[Pairs], Pairs], int]] = {
-    "begin and end exchanged": (lambda pads: tuple((end, begin) for begin, end in pads), LIKELY),
-    "begin and end in turns": (_turned, LIKELY),
-    "in turns read as ONNX's order": (lambda pads: pairs_of([*chain(*pads)]), LESS),
-    "axes exchanged": (lambda pads: pads[::-1], LESS),
-    **{f"moved by {by}": (partial(_moved, by), LEAST) for by in (1, -1, 2, -2)},
-}
-"""What may have been done to pads, undone, with how likely that is."""
-
-
 def _mended(undo: Callable[[Pairs], Pairs], site: Site) -> Padding | None:
     pads = site.padding.pads
     return None if pads is None else replace(site.padding, pads=undo(pads))
@@ -144,8 +134,14 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
     for name, intent in product(_NAMES, some):
         for row in FRAMEWORKS[name].by_intent[intent][-1:]:
             yield row.name, partial(_in, name, intent), LESS if name == "valid" else LIKELY
-    for name, (undo, tier) in MISTAKES.items():
-        yield name, partial(_mended, undo), tier
+    exchanged = partial(_mended, lambda pads: tuple((end, begin) for begin, end in pads))
+    yield "begin and end exchanged", exchanged, LIKELY
+    yield "begin and end in turns", partial(_mended, _turned), LIKELY
+    from_turns = partial(_mended, lambda pads: pairs_of([*chain(*pads)]))
+    yield "in turns read as ONNX's order", from_turns, LESS
+    yield "axes exchanged", partial(_mended, lambda pads: pads[::-1]), LESS
+    for by in (1, -1, 2, -2):
+        yield f"moved by {by}", partial(_mended, partial(_moved, by)), LEAST
     for odd in ODD.values():
         told = f"same, odd at the {odd}, as where the stride divides the size"
         yield told, partial(_divided, odd), LESS
@@ -158,21 +154,19 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
 _IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}
 
 
-def _of_kind(idea: Idea, pools: bool | None, site: Site) -> Padding:
-    found = idea(site) if pools in (None, site.is_pool) else None
-    return site.padding if found is None else found
+def conventions(site: Site) -> dict[str, Padding]:
+    """The padding of an operator by each convention of a whole model, likelier ones first.
 
-
-_WHOLE: Mapping[str, Idea] = {
-    **{name: partial(_in, name, None) for name in _NAMES},
-    **{name + " everywhere" * (name in _NAMES): idea for name, (idea, _) in _IDEAS.items()},
-}
-WHOLE: Mapping[str, Callable[[Site], Padding]] = {
-    kind + name: partial(_of_kind, idea, pools)
-    for kind, pools in {"": None, "convolutions: ": False, "pools: ": True}.items()
-    for name, idea in _WHOLE.items()
-}
-"""Conventions of a whole model, or of all its operators of one kind, likelier ones first."""
+    Some are about all its operators of one kind, and leave others as they are.
+    """
+    own = site.padding
+    found = {name: _in(name, None, site) or own for name in _NAMES}
+    for name, (idea, _) in _IDEAS.items():
+        found[name + " everywhere" * (name in _NAMES)] = idea(site) or own
+    others = dict.fromkeys(found, own)
+    convolutions, pools = (others, found) if site.is_pool else (found, others)
+    kinds = {"": found, "convolutions: ": convolutions, "pools: ": pools}
+    return {kind + name: p for kind, some in kinds.items() for name, p in some.items()}
 
 
 def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
@@ -180,7 +174,7 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
 
     And which of them it has in each convention of a whole model.
     """
-    every, whole = list[Candidate](), {name: way(site) for name, way in WHOLE.items()}
+    every, whole = list[Candidate](), conventions(site)
     for name, (idea, tier) in _IDEAS.items():
         for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
             told = (name + words).removeprefix(f"{AS_IS}, ")

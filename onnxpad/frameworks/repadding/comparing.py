@@ -20,8 +20,6 @@ from onnxpad.validation.compare import Tolerance, allowed, compare, deviation
 from onnxpad.validation.draw import UndrawableError, outline
 from onnxpad.validation.lab import Lab
 
-ROUNDINGS = 4.0
-"""How many times what the runtime changes itself is rounding."""
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
 _UNLIKE = 10.0
@@ -58,7 +56,7 @@ class Trial(Struct, frozen=True):
 class Closeness(Struct, frozen=True):
     """When an output counts as reproduced, by `rtol` and `atol`, if anybody said so.
 
-    By default it may be off by 1e-5 of its range in float32, or by a few times the noise: what the
+    By default it may be off by 1e-5 of its range in float32, or by the noise: a few times what the
     runtime changes of the range at another level of optimisation.
     """
 
@@ -73,7 +71,7 @@ class Closeness(Struct, frozen=True):
         is_float = wanted.dtype.kind == "f" or wanted.dtype.isbuiltin == 2
         if not is_float or not wanted.astype(np.float64).any():
             return Tolerance(0.0, 0.0)  # zeros do not tell what a small difference is
-        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), ROUNDINGS * self.noise)
+        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), self.noise)
         return Tolerance(0.0, share * spread(wanted))
 
 
@@ -91,14 +89,13 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
 
     NaN and infinities equal themselves.
     """
-    fit = nearest(wanted, found) if isinstance(found, np.ndarray) else None
-    if fit is None or not isinstance(found, np.ndarray):
-        sizes = wanted.size, found.size if isinstance(found, np.ndarray) else 0
-        return apart(abs(math.log(max(sizes[0], 1) / max(sizes[1], 1))) or _UNLIKE)
+    if not isinstance(found, np.ndarray) or (fit := nearest(wanted, found)) is None:
+        size = found.size if isinstance(found, np.ndarray) else 0
+        return apart(abs(math.log(max(wanted.size, 1) / max(size, 1))) or _UNLIKE)
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
-        equal = bool(np.array_equal(target, found))
-        return Trial(equal, 0.0, 0.0 if equal else math.inf, None, 0.0 if equal else math.inf)
+        is_equal = np.array_equal(target, found)
+        return Trial(True, 0.0, 0.0, None, 0.0) if is_equal else apart(0.0)
     off = deviation(found, target)
     if not np.isfinite(off).all():
         return apart(0.0)
@@ -172,9 +169,9 @@ def difference(
     try:
         runs, why = lab.prepare((CPU,), 1, 0)
     except (LimitError, UndrawableError) as error:
-        return Difference(uncompared=f"the original is not run: {error}")
+        runs, why = "", str(error)
     if runs != "original":
-        return Difference(uncompared=f"the original does not run: {why}")
+        return Difference(uncompared=f"the original is not run: {why}")
     labels = tuple(draw.label for draw in lab.draws)
     before, after = (lab.results(name, CPU, "off") for name in sources)
     if why := next((each.error for each in before if each.error), ""):

@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from onnxpad.arguments import Progress
 from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.repadding import sites
-from onnxpad.frameworks.repadding.candidates import WHOLE, options_of
+from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.comparing import (
-    ROUNDINGS,
     Closeness,
     Found,
     Key,
@@ -49,8 +48,8 @@ _SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
 _STALLED = 1 / 15
 """The share of the time after which a search ends in which nothing came nearer."""
-_NEAR = 1e-3
-"""A difference, relative to the range, that rounding might explain in a deep model."""
+_MOVES, _NEAR = 4.0, 1e-3
+"""Rounding is a few times what the runtime changes itself, at most this of the range."""
 _UNRUN = 1e6
 """The gap of a run that fails at its first node; one less for each node that it comes further."""
 _effect = lru_cache(maxsize=1 << 14)(Padding.effect)
@@ -147,7 +146,7 @@ class _Task:
         found = [*map(options_of, copy.sites)]
         self._options = [options for options, _ in found]
         self._ways = dict[Point, str]()  # what conventions choose, with the first that does
-        for name in WHOLE:
+        for name in found[0][1] if found else ():
             self._ways.setdefault(tuple(which[name] for _, which in found), name)
         self._ways.pop((0,) * len(found), None)
         alike: dict[object, tuple[int, ...]] = {}
@@ -214,8 +213,7 @@ class _Task:
         noise = trial(self._outputs("off"), self._outputs("full"), Closeness())
         if noise.greatest == math.inf:
             noise = trial({}, {}, Closeness())
-        share = min(noise.greatest, _NEAR / ROUNDINGS)
-        self._closeness = replace(self._closeness, noise=share)
+        self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
         result = replace(result, noise=noise.greatest)
         if self._trial(self._start).solved or self.nearness("full").solved:
             return replace(result, outcome="matches already")

@@ -144,8 +144,8 @@ def working_copy(
     for site in sites:
         name, dtype = site.node.outputs[0].name, dtype_of(site.op.data) or TensorProto.UNDEFINED
         why = _refusal(site, dtype, opset)
-        if why or name not in places:
-            left.append((site.label, why or "its node is not in the main graph"))
+        if why:
+            left.append((site.label, why))
             continue
         node = model.graph.node[places[name]]
         replaced[places[name]] = [*_varied(len(kept), site, node, dtype, opset)]

@@ -26,9 +26,9 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
-    hint = "; give -o FILE to write the model"
-    is_told = not changed or to.written or to.in_memory
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
+    if changed and not (to.written or to.in_memory):
+        ending += "; give -o FILE to write the model"
     return document_of(
         "match",
         report.name,
@@ -37,7 +37,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
         listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [ending if is_told else ending + hint],
+        [ending],
     )
 
 
@@ -49,14 +49,12 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if found.reason:
         yield f"  {shown(found.reason)}"
     if found.first:
-        where = f"that of {shown(found.first)}: the cause is there or upstream"
-        yield f"  the first recorded tensor out of reach is {where}"
+        yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
         yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
     if found.record:
-        told = few(map(shown, found.record), _SHOWN)
-        yield f"  record inner tensors too (onnxpad docs match): {told}"
+        yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
 
 
 def _off(error: float) -> str:
@@ -65,13 +63,12 @@ def _off(error: float) -> str:
 
 def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
     """Each padding that became another, with its operators, the most frequent first, and lines."""
-    kinds = grouped(
-        report.matching.changes, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras)
-    )
+    found = report.matching.changes
+    kinds = grouped(found, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras))
     kinds.sort(key=len, reverse=True)
     for group in kinds[:most]:
-        first, names = group[0], [f"{each.op_type} {shown(each.node)}" for each in group]
-        nodes = few(names, _SHOWN if most else len(names))
+        first, names = group[0], (f"{each.op_type} {shown(each.node)}" for each in group)
+        nodes = few(names, _SHOWN if most else len(group))
         yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"

@@ -25,13 +25,12 @@ def repad_document(report: RepadReport, _: View) -> Document:
     pairs = [(f"{g[0].before}  becomes  {marked(g[0].after, 'strong')}", _names(g)) for g in kinds]
     changes = [line for became, names in pairs[:_LISTED] for line in (became, f"  {names}")]
     unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay]
-    head = f"Stays as it is: {counted(len(report.unchanged), 'operator')}"
     return document_of(
         "repad",
         report.name,
         [_headline(report), *declared(report.declared), *remarks(report)],
         [*changes, *more(kinds, _LISTED)],
-        listed(head, unchanged, _LISTED),
+        listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, _LISTED),
         [*_outputs(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
     )
@@ -64,11 +63,10 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield from more(found.outputs, _LISTED)
 
 
-def _difference(output: Comparison) -> str:
-    if output.equal or not math.isfinite(output.max_abs):
-        return output.detail or "equal"
-    relative = f"{output.max_rel:.2g} of its greatest magnitude"
-    return f"differs by up to {relative} (max abs {output.max_abs:.3g})"
+def _difference(it: Comparison) -> str:
+    if it.equal or not math.isfinite(it.max_abs):
+        return it.detail or "equal"
+    return f"differs by up to {it.max_rel:.2g} of its greatest magnitude (max abs {it.max_abs:.3g})"
 
 
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:

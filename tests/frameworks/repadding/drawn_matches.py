@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from onnxpad.errors import OnnxpadError
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import matching
-from onnxpad.frameworks.repadding.candidates import WHOLE
+from onnxpad.frameworks.repadding.candidates import conventions
 from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching
@@ -95,7 +95,7 @@ def _reference(graph: Graph, right: str, words: Sequence[str], seed: int) -> dic
     names = right.split("; ")
     names = names * len(sites) if len(names) == 1 else names
     chosen = {
-        id(site.node): WHOLE[name](site) if name in WHOLE else _padding(site, name)
+        id(site.node): conventions(site).get(name) or _padding(site, name)
         for site, name in zip(sites, names, strict=True)
     }
     numbers = np.random.default_rng(seed)
