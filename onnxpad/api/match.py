@@ -36,7 +36,7 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
 
     @property
     def outcome(self) -> Outcome:
-        """`matched`, `matches already`, `partly matched` or `not matched`."""
+        """`matched`, `matches already` or `not matched`."""
         return self.matching.outcome
 
     @property
@@ -51,17 +51,13 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
 
     @property
     def failure(self) -> str:
-        """Why the reference is not reproduced, by the model as it was or as changed; else empty."""
+        """Why no padding reproduces the reference; else empty."""
         return f"{self.outcome}: {self.reason}" if self.exit_code else ""
 
     @property
-    def _refusal(self) -> str:
-        return "" if self.is_changed else self.failure
-
-    @property
     def is_changed(self) -> bool:
-        """Whether `model` has another padding: it is matched, or partly with `partial`."""
-        return self.outcome == "matched" or (self.outcome == "partly matched" and self.partial)
+        """Whether `model` has another padding."""
+        return self.outcome == "matched"
 
 
 def match(
@@ -69,7 +65,6 @@ def match(
     reference: Arrays,
     *,
     inputs: Arrays | None = None,
-    partial: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
     seconds: float = 120.0,
@@ -87,7 +82,6 @@ def match(
         reference: A framework's outputs, as for `validate`, with its inputs unless `inputs` is
             given. Inner tensors by the names that the model has for them make it surer and faster.
         inputs: The inputs.
-        partial: Whether the result has a padding that explains only a part of the difference.
         rtol: Allowed difference relative to each element.
         atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their
             range in float32, or by a few times what the runtime's own optimiser changes.
@@ -113,9 +107,7 @@ def match(
     graph, close = graph_of(fix(model, validate=False)), Closeness(rtol, atol)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
-            found = match_graph(
-                graph, reference, inputs, close, seconds, partial=partial, progress=progress
-            )
+            found = match_graph(graph, reference, inputs, close, seconds, progress)
         except LimitError as error:
             found = Matching("not matched", reason=f"the model {error}")
     result = MatchResult(
@@ -124,7 +116,6 @@ def match(
         inputs=kinds.name_of_arrays(inputs),
         matching=found,
         seconds=time.perf_counter() - start,
-        partial=partial,
         _graph=graph,
         _same_kind=same_kind,
     )

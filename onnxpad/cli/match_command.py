@@ -5,7 +5,7 @@ from onnxpad.cli.output import called, deliver, saved, target_of
 
 
 @takes(
-    *("model!", "reference!", "output", "inputs", "partial", "seconds", "rtol", "atol"),
+    *("model!", "reference!", "output", "inputs", "seconds", "rtol", "atol"),
     *("form", "quiet", "verbose"),
     model="It stays as it is.",
     reference="Inner tensors by the model's names for them make the search surer.",
@@ -17,14 +17,14 @@ def match(asked: Asked) -> int:
     Differences that are not padding are never matched.
 
     Exit codes: 0 matched (or it reproduces them already), 2 bad usage or unreadable input, 3 not
-    matched, or only partly: nothing is written then, unless --partial asks for a part.
+    matched: nothing is written then.
     """
     target = target_of(asked, "matched") if asked.output else None
 
     from onnxpad.api import match as api
 
-    options = asked.some("inputs", "partial", "seconds", "rtol", "atol")
+    options = asked.some("inputs", "seconds", "rtol", "atol")
     result = called(asked, api.match, asked.model, asked.reference, **options)
-    writes = target is not None and (result.ok or result.is_changed)
+    writes = target is not None and result.ok
     report = saved(asked, result, target, writes=writes)
     return deliver(asked, report, error=result.failure)

@@ -74,7 +74,6 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             "PATH",
         ),
         "keep_invalid": Typed("Write the result although it is invalid."),
-        "partial": Typed("Write also a padding that explains only a part of the difference."),
     },
     "Operator": {
         "node": _told("The node of the model, or a pattern.", str, "NAME"),

@@ -5,8 +5,8 @@ from onnxpad.cli.output import called, deliver, saved, target_of
 
 
 @takes(
-    *("model!", "to!", "only", "output", "in_place", "reference", "inputs", "keep_invalid"),
-    *("shapes", "dims", "rtol", "atol", "form", "quiet"),
+    *("model!", "to!", "only", "output", "in_place", "keep_invalid"),
+    *("shapes", "dims", "form", "quiet"),
     output="[default: MODEL.repadded.onnx]",
     only="operators. Repeatable.",
 )
@@ -15,13 +15,13 @@ def repad(asked: Asked) -> int:
 
     Each operator that keeps the size (SAME), pads nothing (VALID) or is causal pads as the
     framework does for the same intent; any other one stays, with the reason. Unlike fix, this
-    changes results: both models run on the same inputs, and the report says how far apart they are.
+    changes results: both models run on drawn inputs, and the report says how far apart they are.
 
-    Exit codes: 0 repadded or nothing to change, 2 bad usage or unreadable input, 3 the reference is
-    not reproduced, or the result does not run though the original does: nothing is written then.
+    Exit codes: 0 repadded or nothing to change, 2 bad usage or unreadable input, 3 the result does
+    not run though the original does: nothing is written then.
     """
     target = target_of(asked, "repadded")
-    options = options_given(asked) | asked.some("only", "inputs", "reference", "rtol", "atol")
+    options = options_given(asked) | asked.some("only")
 
     from onnxpad.api import repad as api
 

@@ -109,8 +109,7 @@ class Noted(Struct, Report, frozen=True, kw_only=True):
 
     Attributes:
         notes: The sizes that were taken from the model's metadata as they are, in one line; of
-            `repad` also the repairs without which the original does not run; of `validate` how the
-            models were compared.
+            `validate` how the models were compared.
         warnings: What could not be used or worked out, in one line each.
         config: The configuration that held; None for a call, or if there is none.
         html: Path of the page written; empty if none was asked for.
@@ -358,7 +357,6 @@ class MatchReport(Noted, frozen=True):
         inputs: Where the inputs came from; empty if the reference has them.
         matching: The verdict with all that was found and tried.
         seconds: Wall time.
-        partial: Whether a padding that explains a part was asked for.
     """
 
     command = "match"
@@ -367,7 +365,6 @@ class MatchReport(Noted, frozen=True):
     inputs: str
     matching: Matching
     seconds: float
-    partial: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -382,11 +379,9 @@ class RepadReport(Noted, frozen=True):
         name: Path of the model, as given, or the name of its graph.
         to: The framework, by name.
         title: The framework as it writes its name.
-        reference: Where the reference came from; empty if there is none.
         changes: The operators whose padding became the framework's, in file order.
         unchanged: Those whose padding stays, with the reason.
         difference: How much the outputs change.
-        validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
     """
@@ -395,28 +390,21 @@ class RepadReport(Noted, frozen=True):
     name: str
     to: str
     title: str
-    reference: str
     changes: tuple[Rewritten, ...]
     unchanged: tuple[Unchanged, ...]
     difference: Difference
-    validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
 
     @property
     def failure(self) -> str:
-        """Why it does not run, or reproduce the reference, in one line; else empty."""
-        from onnxpad.validation.result import why_not
-
-        if self.difference.fails:
-            return f"with this padding the model does not run: {self.difference.fails}"
-        if self.validation is None or self.validation.ok:
-            return ""
-        return f"the reference is not reproduced: {why_not(self.validation)}"
+        """Why it does not run although the original does, in one line; else empty."""
+        fails = self.difference.fails
+        return f"with this padding the model does not run: {fails}" if fails else ""
 
     @property
     def outcome(self) -> str:
-        """`repadded`, `unchanged`, or `invalid`: it does not run, or reproduce the reference."""
+        """`repadded`, `unchanged`, or `invalid`: it does not run."""
         if self.failure:
             return "invalid"
         return "repadded" if self.changes else "unchanged"

@@ -92,12 +92,11 @@ VIEWS: Mapping[str, str] = {
     "FolderReport": "ran files codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds",
-    "Matching": "outcome reason? first? convention=by? nearest record layout changes "
-    "distinguishable tried left runs stages notes error.before=before error.after=after "
-    "error.noise=noise",
-    "RepadReport": "model=name to reference? outcome failure? changes unchanged "
+    "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
+    "error.before=before error.after=after error.noise=noise",
+    "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
-    "validation declared written=delivery.written? older=delivery.older? data=delivery.data "
+    "declared written=delivery.written? older=delivery.older? data=delivery.data "
     "seconds notes warnings ~config",
     "ShowReport": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",

@@ -46,14 +46,8 @@ NEAR = {"rtol": None, "atol": None}
                 **NEAR, **RUNS,
             },
         ),
-        (onnxpad.match, {"inputs": None, "partial": False, "seconds": 120.0, **NEAR, **RUNS}),
-        (
-            onnxpad.repad,
-            {
-                "only": (), "shapes": None, "dims": None, "inputs": None, "reference": None,
-                **NEAR, **RUNS,
-            },
-        ),
+        (onnxpad.match, {"inputs": None, "seconds": 120.0, **NEAR, **RUNS}),
+        (onnxpad.repad, {"only": (), "shapes": None, "dims": None, **RUNS}),
         (
             onnxpad.explain,
             {
@@ -113,7 +107,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("fix", {"run_timeout": each}, "run_timeout|seconds") for each in (0, -1, math.nan)),
     *(("match", {"seconds": each}, "seconds") for each in (-1, math.nan)),
     *(("match", {option: -1}, option) for option in ("rtol", "atol")),
-    *(("repad", {option: -1}, option) for option in ("rtol", "atol")),
     *(("validate", {option: -1}, option) for option in ("rtol", "atol")),
     *(("validate", {"samples": each}, "samples has to be") for each in (0, 1.5, True, "1")),
     *(("validate", {"seed": each}, "seed has to be") for each in (-1, 1.5, False)),

@@ -103,7 +103,6 @@ def test_one_convention_for_all(opset: int) -> None:
     }  # fmt: skip
     assert found.matching.before > 0.01
     assert found.matching.after < 1e-5
-    assert {each.node for each in found.matching.distinguishable} == {"conv0", "conv1"}
     onnxpad.validate(found.model, reference=recorded(right)).raise_for_failure()
 
 
@@ -168,9 +167,7 @@ def test_what_is_not_padding_is_never_matched(
     reference = recorded(network(END, END, BOTH, **other))
     wrong = network(*pads)
     found = onnxpad.match(wrong, reference)
-    assert found.outcome in {"not matched", "partly matched"}
-    if pads == (END, END, BOTH):
-        assert found.outcome == "not matched"
+    assert found.outcome == "not matched"
     assert found.model == wrong
     with pytest.raises(onnxpad.ValidationError, match="matched"):
         found.save(tmp_path / "out.onnx")
@@ -236,7 +233,7 @@ def test_inner_tensors_to_record_are_named_and_find_it() -> None:
     right, data = greatest(END, END, BOTH), {"x": image()}
     z = run(right, data)[0]
     found = onnxpad.match(greatest(BOTH, BOTH, BOTH), {**data, "z": (z + 1) % 4})
-    assert (found.outcome, found.matching.record) == ("not matched", ("c0", "c1"))
+    assert (found.outcome, found.matching.record) == ("not matched", ("c0", "c1", "c2"))
     right.graph.output.extend(onnx.ValueInfoProto(name=name) for name in found.matching.record)
     arrays = dict(zip(("z", *found.matching.record), run(right, data), strict=True))
     found = onnxpad.match(greatest(BOTH, BOTH, BOTH), {**data, **arrays})
@@ -274,18 +271,17 @@ def test_noise_that_hides_what_padding_does_is_no_match() -> None:
         found = onnxpad.match(model, {"x": image(), **reference})
         assert (found.outcome, found.exit_code) == ("not matched", 3)
         assert found.matching.noise > 0.1
-        assert found.matching.runs < 9
 
 
-def test_what_came_nearest_is_named() -> None:
-    reference = recorded(network(END, END, BOTH, activation="Tanh"))
-    found = onnxpad.match(network(BOTH, BOTH, BOTH), reference)
-    assert found.outcome == "not matched"
-    near = found.matching.nearest
-    assert near is not None
-    assert near.name
-    assert near.operators > 0
-    assert near.error < found.matching.before
+def test_the_nearest_convention_is_told() -> None:
+    """A small other difference beside the padding: padding explains most of it, and all is said."""
+    wrong = network(BOTH, BOTH, BOTH)
+    found = onnxpad.match(wrong, recorded(network(END, END, BOTH, scale=1.001)))
+    assert (found.outcome, found.changes) == ("not matched", ())
+    assert found.model == wrong
+    near = min(found.matching.tried, key=lambda each: each.error)
+    assert (near.name, near.operators) == ("tensorflow", 2)
+    assert near.error < 0.1 * found.matching.before
 
 
 def test_a_saturated_softmax_tells_no_padding() -> None:
@@ -321,20 +317,6 @@ def test_zeros_are_not_what_is_small() -> None:
     wrong = network(BOTH, BOTH, BOTH, scale=1e-3)
     found = onnxpad.match(wrong, {"x": image(), "y": np.zeros((1, 4, 1, 1), np.float32)})
     assert found.outcome == "not matched"
-
-
-def test_a_part_is_written_only_if_asked() -> None:
-    """A small other difference beside the padding: padding explains most of it."""
-    reference = recorded(network(END, END, BOTH, scale=1.001))
-    wrong = network(BOTH, BOTH, BOTH)
-    for partial in (False, True):
-        found = onnxpad.match(wrong, reference, partial=partial)
-        assert found.outcome == "partly matched"
-        assert not found.ok
-        assert found.matching.after < 0.1 * found.matching.before
-        assert (found.model == wrong) is not partial
-        assert {change.node for change in found.changes} == {"conv0", "conv1"}
-    assert pads_of(found.model) == {"conv0": END, "conv1": END, "conv2": BOTH}
 
 
 def test_a_shape_that_fits_explains_nothing_by_itself() -> None:
@@ -380,18 +362,16 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     weight = numpy_helper.to_array(right.graph.initializer[1]) * 1.5
     right.graph.initializer[1].CopyFrom(numpy_helper.from_array(weight, "w1"))
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
-    assert found.outcome == "partly matched"
+    assert found.outcome == "not matched"
     assert min(each.error for each in found.matching.tried) > 0.1, (
         "by all that is recorded, not by c0"
     )
     assert found.matching.first == "Conv conv1"
-    assert [(change.node, change.after) for change in found.changes] == [
-        ("conv0", "pads H 0+1, W 0+1")
-    ]
+    upstream = {name: value for name, value in recorded(right, "c0").items() if name != "y"}
+    assert pads_of(onnxpad.match(network(BOTH, BOTH, BOTH), upstream).model)["conv0"] == END
     found = onnxpad.match(network(END, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
-    assert found.outcome != "matched"
+    assert found.outcome == "not matched"
     assert found.matching.first == "Conv conv1"
-    assert "conv0" not in {change.node for change in found.changes}
     right = network(END, END, BOTH)
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "a1"))
     assert found.outcome == "matched"
@@ -441,9 +421,7 @@ def test_layout_and_names_are_another_frameworks() -> None:
     reference = {"image": np.moveaxis(arrays["x"], 1, -1), "scores": arrays["y"].reshape(1, 4)}
     found = onnxpad.match(network(BOTH, BOTH, BOTH), reference)
     assert found.outcome == "matched"
-    assert {name: "channels moved" in how for name, how in found.matching.layout.items()} == {
-        "x": True, "y": False,
-    }  # fmt: skip
+    assert any("'x'" in note and "channels moved" in note for note in found.matching.notes)
     assert any("by order" in line for line in found.matching.notes)
 
 

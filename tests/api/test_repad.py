@@ -12,7 +12,7 @@ import pytest
 import onnxpad
 from onnxpad import repad
 from onnxpad.errors import UsageError, ValidationError
-from tests.support import MODELS, Array, feeds_of, one, run
+from tests.support import MODELS, feeds_of, one, run
 from tests.support.rows import each_row
 
 MISCONVERTED = MODELS / "misconverted"
@@ -131,7 +131,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
     assert attributes(result.model) == wanted
     assert before.SerializeToString() == kept
     (output,) = result.difference.outputs
-    assert output.relative > 0
+    assert not output.equal
     assert result.ok
     again = repad(result.model, to)
     assert not again.changes
@@ -467,7 +467,7 @@ def test_outputs_whose_shape_changes_are_told() -> None:
         "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)", inputs=square(), opset=19
     )
     (output,) = repad(before, "caffe").difference.outputs
-    assert (output.before, output.after) == ((1, 1, 3, 3), (1, 1, 4, 4))
+    assert output.detail == "has shape 1x1x4x4, was 1x1x3x3"
 
 
 def test_only_some_operators() -> None:
@@ -524,11 +524,8 @@ def test_a_result_that_does_not_run_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_ports_become_what_their_originals_computed(name: str, to: str, changed: int) -> None:
-    reference = MISCONVERTED / f"{name}.npz"
-    result = repad(MISCONVERTED / f"{name}.onnx", to, reference=reference)
-    assert result.ok, result.failure
-    assert result.validation is not None
-    assert result.validation.ok
+    result = repad(MISCONVERTED / f"{name}.onnx", to)
+    onnxpad.validate(result.model, reference=MISCONVERTED / f"{name}.npz").raise_for_failure()
     assert len(result.changes) == changed
     truth = json.loads((MISCONVERTED / "truth.json").read_text())[name]["right"]
     assert {change.node for change in result.changes} == {*truth}
@@ -537,51 +534,12 @@ def test_ports_become_what_their_originals_computed(name: str, to: str, changed:
 def test_paddles_transposed_same_depends_on_the_size() -> None:
     """It crops the convolution's total; the export of it computes something else."""
     path = MODELS / "deconv_paddle.onnx"
-    reference = path.with_suffix(".npz")
-    result = repad(path, "paddle", shapes=(1, 3, 9, 14), reference=reference)
-    assert result.ok, result.failure
+    result = repad(path, "paddle", shapes=(1, 3, 9, 14))
+    onnxpad.validate(result.model, reference=path.with_suffix(".npz")).raise_for_failure()
     assert [change.op_type for change in result.changes] == ["ConvTranspose"]
-    assert result.difference.outputs[0].before == (1, 4, 10, 14)
-    assert result.difference.outputs[0].after == (1, 4, 9, 13)
+    assert result.difference.outputs[0].detail == "has shape 1x4x9x13, was 1x4x10x14"
     stays = repad(path, "paddle").unchanged[1]
     assert "--shape" in stays.reason
-
-
-def test_a_reference_of_another_framework_is_not_reproduced() -> None:
-    path = MISCONVERTED / "strided_conv2d.onnx"
-    result = repad(path, "pytorch", reference=path.with_suffix(".npz"))
-    assert not result.changes
-    assert ": output: " in result.failure
-
-
-def test_the_output_that_is_not_reproduced_is_named() -> None:
-    body = "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w) z = Relu (x)"
-    before = one(body, inputs=square(), outputs="float[] z, float[] y", initializers=K3)
-    x = np.ones((1, 1, 8, 8), np.float32)
-    z, y = run(before, {"x": x})
-    result = repad(before, "tensorflow", reference={"x": x, "z": z, "y": y})
-    assert ": y: " in result.failure
-
-
-def test_what_does_not_run_is_not_said_to_differ_from_the_reference() -> None:
-    body = "a = Conv <pads = [1, 1, 1, 1]> (x, w) y = Conv (a, w)"
-    before = one(body, inputs="float[1, 1, 3, 3] x", initializers=K3)
-    x = np.ones((1, 1, 3, 3), np.float32)
-    (y,) = run(before, {"x": x})
-    result = repad(before, "valid", reference={"x": x, "y": y})
-    assert "DIFFERS" not in str(result)
-
-
-def test_inputs_are_used() -> None:
-    before = one(
-        "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
-        inputs=square(),
-        initializers=K3,
-    )
-    zeros: dict[str, Array] = {"x": np.zeros((1, 1, 8, 8), np.float32)}
-    result = repad(before, "tensorflow", inputs=zeros)
-    assert result.changes
-    assert all(output.is_equal for output in result.difference.outputs)
 
 
 def test_an_original_that_onnxruntime_does_not_run_is_compared_repaired() -> None:
@@ -594,7 +552,7 @@ def test_an_original_that_onnxruntime_does_not_run_is_compared_repaired() -> Non
     result = repad(before, "tensorflow")
     assert [change.node for change in result.changes] == ["<y>"]
     assert result.difference.uncompared == ""
-    assert result.difference.outputs[0].relative > 0
+    assert result.difference.outputs[0].max_rel > 0
 
 
 def test_the_kind_given_comes_back() -> None:
@@ -607,19 +565,12 @@ def test_the_kind_given_comes_back() -> None:
     assert isinstance(repad(before.SerializeToString(), "tensorflow").as_same_kind(), bytes)
 
 
-def test_a_tolerance_may_be_a_number_of_numpy() -> None:
-    before = one("y = Conv (x, w)", inputs="float[1, 1, 8, 8] x", initializers=K3)
-    tolerance: Any = np.float32(0.1)
-    assert repad(before, "valid", rtol=tolerance).ok
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         {"to": "pytroch"},
         {"to": None},
         {"to": "caffe", "only": 3},
-        {"to": "caffe", "atol": -1},
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
@@ -629,7 +580,6 @@ def test_bad_arguments(arguments: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["mobilenet_keras", "decoder_keras", "dynamic_keras"])
 def test_models_of_a_framework_stay_as_they_are(name: str) -> None:
-    path = MODELS / f"{name}.onnx"
-    result = repad(path, "tensorflow", reference=path.with_suffix(".npz"))
+    result = repad(MODELS / f"{name}.onnx", "tensorflow")
     assert not result.changes
     assert result.ok

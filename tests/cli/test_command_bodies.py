@@ -107,13 +107,13 @@ def test_match(
     code = asked(
         match_command.match, model=model, reference=tmp_path / "r",
         output=target if output else None, inputs=tmp_path / "i",
-        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
+        seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
     )  # fmt: skip
     assert calls.given == (model, tmp_path / "r")
     assert calls.options == {
-        "inputs": tmp_path / "i", "partial": changed, "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
+        "inputs": tmp_path / "i", "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
     }  # fmt: skip
-    written = output and (ok or changed)
+    written = output and ok
     assert saved == ([(target, {"keep_invalid": False})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
@@ -154,17 +154,14 @@ def test_repad(
     )
     code = asked(
         repad_command.repad, model=model, to="keras", only=["n"] if ok else None,
-        output=target if output else None, in_place=in_place, reference=tmp_path / "r",
-        inputs=tmp_path / "i", keep_invalid=keep, rtol=0.5, atol=0.25,
+        output=target if output else None, in_place=in_place, keep_invalid=keep,
         form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
     assert calls.options.pop("only", None) == (["n"] if ok else None)
     assert calls.options.pop("shapes")
     assert calls.options.pop("dims")
-    assert calls.options == {
-        "inputs": tmp_path / "i", "reference": tmp_path / "r", "rtol": 0.5, "atol": 0.25,
-    }  # fmt: skip
+    assert calls.options == {}
     written = (ok or keep) and (changed or output)
     place = model if in_place else target
     assert saved == ([(place, {"keep_invalid": keep})] if written else [])

@@ -353,7 +353,6 @@ class TestQuiet:
             (["match", "{model}", "--reference", "{arrays}", "-o", "{result}"], 0),
             (["match", "{model}", "--reference", "{arrays}", "--rtol", "0", "--atol", "0"], 3),
             (["repad", "{model}", "--to", "tensorflow", "-o", "{result}"], 0),
-            (["repad", "{model}", "--to", "caffe", "--reference", "{arrays}"], 3),
         ],
     )
     def test_the_other_commands_report_what_failed(

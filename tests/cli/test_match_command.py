@@ -41,7 +41,7 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     became = "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same): Conv /conv/Conv\n"
     assert became in result.stdout
     assert "  PyTorch  nn.Conv2d(c, n, 3, stride=2)(F.pad(x, (0, 1, 0, 1)))\n" in result.stdout
-    assert len(result.stdout.splitlines()) <= 10
+    assert len(result.stdout.splitlines()) <= 12
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
     assert onnxpad_runs("validate", target, "--reference", REFERENCE).exit_code == 0
@@ -58,12 +58,6 @@ def test_what_is_not_padding_writes_nothing(port: Path, other: Path) -> None:
     result = runs(port, "--reference", other, "-o", target)
     assert result.exit_code == 3
     assert not target.exists()
-
-
-def test_everything_is_what_was_tried_and_the_runs_of_each_stage(port: Path) -> None:
-    brief, full = (runs(port, "--reference", REFERENCE, *more).stdout for more in ([], ["-v"]))
-    assert " conventions, " in full
-    assert " conventions, " not in brief
 
 
 def test_conventions_that_change_nothing_are_not_listed(port: Path, other: Path) -> None:
@@ -83,18 +77,16 @@ def test_json(port: Path, other: Path) -> None:
     document = json.loads(result.stdout)
     assert (document["command"], document["exit_code"]) == ("match", 0)
     assert (document["outcome"], document["convention"]) == ("matched", "tensorflow")
-    (change,), (seen,) = document["changes"], document["distinguishable"]
+    (change,) = document["changes"]
     assert change["attributes"] == {"pads": [0, 0, 1, 1]}
     assert document["error"]["after"] < 1e-5 < document["error"]["before"]
-    assert seen["node"] == "/conv/Conv"
     assert document["tried"]
-    assert sum(document["stages"].values()) == document["runs"]
-    assert document["layout"].keys() == {"input", "output"}
+    assert any("channels moved" in note for note in document["notes"])
     assert document["written"] is None
     result = runs(port, "--reference", other, "--format", "json")
     document = json.loads(result.stdout)
     assert document["exit_code"] == 3
-    assert document["nearest"]["error"] < document["error"]["before"]
+    assert document["tried"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from tests.support import MODELS, one, onnxpad_runs
 
 PORT = MODELS / "misconverted" / "strided_conv2d.onnx"
-REFERENCE = PORT.with_suffix(".npz")
 
 
 @pytest.fixture
@@ -42,25 +41,6 @@ def test_nothing_to_change(port: Path) -> None:
     assert port.with_name("same.onnx").read_bytes() == port.read_bytes()
 
 
-def test_a_reference_that_is_reproduced(port: Path) -> None:
-    result = runs(port, "--to", "tensorflow", "--reference", REFERENCE)
-    assert result.exit_code == 0
-
-
-def test_a_reference_that_is_not(port: Path) -> None:
-    out = port.with_name("out.onnx")
-    wrong = ("--to", "valid", "--reference", REFERENCE, "-o", out)
-    result = runs(port, *wrong)
-    assert result.exit_code == 3
-    assert ": output: " in result.stderr
-    assert "DIFFERS" in result.stdout
-    assert not out.exists()
-    result = runs(port, *wrong, "--keep-invalid")
-    assert result.exit_code == 3
-    assert "--keep-invalid" in result.stdout
-    assert out.exists()
-
-
 def test_a_result_that_does_not_run(tmp_path: Path) -> None:
     path = tmp_path / "sum.onnx"
     weight = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
@@ -69,6 +49,12 @@ def test_a_result_that_does_not_run(tmp_path: Path) -> None:
     result = runs(path, "--to", "valid")
     assert result.exit_code == 3
     assert [each.name for each in tmp_path.iterdir()] == ["sum.onnx"]
+    failed = as_json(path, "--to", "valid")
+    assert (failed["outcome"], failed["exit_code"], failed["written"]) == ("invalid", 3, None)
+    out = tmp_path / "out.onnx"
+    result = runs(path, "--to", "valid", "-o", out, "--keep-invalid")
+    assert (result.exit_code, out.exists()) == (3, True)
+    assert "--keep-invalid" in result.stdout
 
 
 def test_in_place(port: Path) -> None:
@@ -103,11 +89,8 @@ def test_json(port: Path) -> None:
     }
     (output,) = found["outputs"]
     assert output["output"] == "output"
-    assert 0 < output["relative"] < 1
+    assert 0 < output["max_rel"] < 2
     assert found["written"] == str(port.with_name("net.repadded.onnx"))
-    failed = as_json(port, "--to", "valid", "--reference", REFERENCE)
-    assert (failed["outcome"], failed["exit_code"], failed["written"]) == ("invalid", 3, None)
-    assert failed["validation"]["outcome"] == "failed"
     stays = as_json(port, "--to", "pytorch")
     assert stays["unchanged"][0]["is_same"]
     assert stays["outputs"] == []
@@ -120,7 +103,6 @@ def test_json(port: Path) -> None:
         ("--to", "caffe", "--only", "/conv/Cnv"),
         ("--to", "caffe", "-o", "-"),
         ("--to", "caffe", "-o", "out.onnx", "--in-place"),
-        ("--to", "caffe", "--reference", "none.npz"),
         (),
     ],
 )

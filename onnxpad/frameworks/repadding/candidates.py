@@ -6,23 +6,23 @@ it was meant before a common mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from itertools import product
+from itertools import chain, product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import ODD, Window
+from onnxpad.arithmetic.window import ODD, Side, Window
 from onnxpad.frameworks.conventions.question import Op
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Intent
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError, Intent
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.intents import expressed, op_of, questions_of
+from onnxpad.frameworks.repadding.search import TIERS
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 
-LIKELY, LESS, LEAST = range(3)
+LIKELY, LESS, LEAST = range(TIERS)
 AS_IS = "as it is"
 _NAMES = tuple(dict.fromkeys(("tensorflow", "pytorch", "onnx-same-lower", *FRAMEWORKS)))
 
@@ -42,50 +42,32 @@ Idea = Callable[[Site], Padding | None]
 """The padding that an idea gives an operator; None where it is about others."""
 
 
-@lru_cache(maxsize=1024)
-def _answers(op: Op, windows: tuple[Window, ...]) -> Mapping[tuple[str, Intent], Padding]:
-    """The padding of an operator in each framework for each intent, if one holds at every size.
+@lru_cache(maxsize=1 << 13)
+def _answer(name: str, intent: Intent, op: Op, windows: tuple[Window, ...]) -> Padding | None:
+    """The padding of an operator in a framework for an intent, if one holds at every size.
 
     Windows of one element take no part, so that a series of two dimensions may be causal.
     """
     some = [at for at, window in enumerate(windows) if window.extent > 1]
     if op == "convtranspose" or not some:
         some = [*range(len(windows))]
-    slid, found = tuple(windows[at] for at in some), {}
+    slid = tuple(windows[at] for at in some)
     asked = questions_of(op, slid, (None,) * len(slid))
-    for name, intent in product(_NAMES, INTENTS):
-        with suppress(AbsentError):
-            answers = [FRAMEWORKS[name].answer(intent, question) for question in asked]
-            if (padding := expressed(asked, answers)) is not None:
-                pairs = dict(zip(some, padding.pads or (), strict=False))
-                pads = tuple(pairs.get(at, (0, 0)) for at in range(len(windows)))
-                found[name, intent] = padding if padding.is_same else replace(padding, pads=pads)
-    return found
+    try:
+        padding = expressed(asked, [FRAMEWORKS[name].answer(intent, each) for each in asked])
+    except AbsentError:
+        return None
+    if padding is None or padding.is_same:
+        return padding
+    pairs = dict(zip(some, padding.numbers, strict=True))
+    return replace(padding, pads=tuple(pairs.get(at, (0, 0)) for at in range(len(windows))))
 
 
-def _in(framework: str, site: Site, intent: Intent | None = None) -> Padding | None:
-    """The padding in a framework, by default for the intent that the padding seems to have."""
+def _in(framework: str, intent: Intent | None, site: Site) -> Padding | None:
+    """The padding in a framework for an intent, or for the one that the padding seems to have."""
     is_same = site.padding.is_same or is_padded(site.padding.numbers)
-    found = _answers(op_of(site) or "maxpool", site.windows)
-    return found.get((framework, intent or ("same" if is_same else "valid")))
-
-
-# Mistakes
-
-
-def _exchanged(pads: Pairs) -> Pairs:
-    return tuple((end, begin) for begin, end in pads)
-
-
-def _in_turns(pads: Pairs) -> Pairs:
-    """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
-    flat = onnx_order(pads)
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _from_turns(pads: Pairs) -> Pairs:
-    """The pads meant where ONNX's order was wanted and begin, end, begin, end was written."""
-    return pairs_of([amount for pair in pads for amount in pair])
+    wanted = intent or ("same" if is_same else "valid")
+    return _answer(framework, wanted, op_of(site) or "maxpool", site.windows)
 
 
 def _moved(by: int, pads: Pairs) -> Pairs:
@@ -94,19 +76,28 @@ def _moved(by: int, pads: Pairs) -> Pairs:
     return tuple(there if min(there) >= 0 else here for there, here in pairs)
 
 
-MISTAKES: Mapping[str, tuple[Callable[[Pairs], Pairs], int]] = {
-    "begin and end exchanged": (_exchanged, LIKELY),
-    "begin and end in turns": (_in_turns, LIKELY),
-    "in turns read as ONNX's order": (_from_turns, LESS),
-    "axes exchanged": (lambda pads: pads[::-1], LESS),
-    **{f"moved by {by}": (partial(_moved, by), LEAST) for by in (1, -1, 2, -2)},
-}
-"""What may have been done to pads, undone, with how likely that is."""
+def _turned(pads: Pairs) -> Pairs:
+    """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
+    flat = onnx_order(pads)
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _mended(name: str, site: Site) -> Padding | None:
+def _mended(undo: Callable[[Pairs], Pairs], site: Site) -> Padding | None:
     pads = site.padding.pads
-    return None if pads is None else replace(site.padding, pads=MISTAKES[name][0](pads))
+    return None if pads is None else replace(site.padding, pads=undo(pads))
+
+
+def _divided(odd: Side, site: Site) -> Padding | None:
+    """SAME in numbers, as they are where the stride divides the size."""
+    sizes = tuple(window.stride << 12 for window in site.windows)
+    pads = Padding(None, odd=odd).amounts(sizes, site.windows)
+    return None if site.is_transposed else replace(site.padding, pads=pads)
+
+
+def _half(site: Site) -> Padding | None:
+    """PyTorch's half the kernel of a transposed convolution, without its output_padding."""
+    half = _in("pytorch", "same", site) if site.is_transposed else None
+    return half and replace(half, output_padding=(0,) * len(site.windows))
 
 
 def _longer(more: int, side: str, site: Site) -> Padding | None:
@@ -136,61 +127,46 @@ def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
         yield words, replace(padding, ceil=ceil, counted=counted)
 
 
-# Whole models
+def _ideas() -> Iterator[tuple[str, Idea, int]]:
+    """What the padding of an operator may be meant as, with the tier of that."""
+    yield AS_IS, lambda site: site.padding, LIKELY
+    some: tuple[Intent, ...] = "same", "causal"
+    for name, intent in product(_NAMES, some):
+        for row in FRAMEWORKS[name].by_intent[intent][-1:]:
+            yield row.name, partial(_in, name, intent), LESS if name == "valid" else LIKELY
+    exchanged = partial(_mended, lambda pads: tuple((end, begin) for begin, end in pads))
+    yield "begin and end exchanged", exchanged, LIKELY
+    yield "begin and end in turns", partial(_mended, _turned), LIKELY
+    from_turns = partial(_mended, lambda pads: pairs_of([*chain(*pads)]))
+    yield "in turns read as ONNX's order", from_turns, LESS
+    yield "axes exchanged", partial(_mended, lambda pads: pads[::-1]), LESS
+    for by in (1, -1, 2, -2):
+        yield f"moved by {by}", partial(_mended, partial(_moved, by)), LEAST
+    for odd in ODD.values():
+        told = f"same, odd at the {odd}, as where the stride divides the size"
+        yield told, partial(_divided, odd), LESS
+    yield "pytorch-half without output_padding", _half, LIKELY
+    for more, end in product((-1, 1, -2, 2, -3, 3, -4, 4), ("end", "begin")):
+        tier = LIKELY if more == -1 else LESS  # as without an output_padding of 1
+        yield f"{more:+} elements at the {end}", partial(_longer, more, end), tier
 
 
-_IDEAS: Mapping[str, Idea] = {
-    **{name: partial(_in, name) for name in _NAMES},
-    **{name: partial(_mended, name) for name in MISTAKES},
-    **{
-        f"{name} everywhere": partial(_in, name, intent="same")
-        for name in ("tensorflow", "pytorch")
-    },
-    "valid": partial(_in, "valid", intent="same"),
-    "causal": partial(_in, "keras", intent="causal"),
-    **{
-        f"{more:+} elements at the {end}": partial(_longer, more, end)
-        for more in (-1, 1, -2, 2, -3, 3, -4, 4)
-        for end in ("end", "begin")
-    },
-}
+_IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}
 
 
-def _of_kind(idea: Idea, pools: bool | None, site: Site) -> Padding:
-    found = idea(site) if pools in (None, site.is_pool) else None
-    return site.padding if found is None else found
+def conventions(site: Site) -> dict[str, Padding]:
+    """The padding of an operator by each convention of a whole model, likelier ones first.
 
-
-WHOLE: Mapping[str, Callable[[Site], Padding]] = {
-    kind + name: partial(_of_kind, idea, pools)
-    for kind, pools in {"": None, "convolutions: ": False, "pools: ": True}.items()
-    for name, idea in _IDEAS.items()
-}
-"""Conventions of a whole model, or of all its operators of one kind, likelier ones first."""
-
-
-# Options
-
-
-def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
-    """The paddings of an operator, likely and less likely ones."""
-    yield AS_IS, site.padding, LIKELY
-    for (name, intent), padding in _answers(op_of(site) or "maxpool", site.windows).items():
-        tier = LESS if "valid" in (name, intent) else LIKELY
-        yield FRAMEWORKS[name].by_intent[intent][-1].name, padding, tier
-    yield from ((name, _mended(name, site), tier) for name, (_, tier) in MISTAKES.items())
-    if not site.is_transposed:
-        sizes = tuple(window.stride << 12 for window in site.windows)
-        for odd in ODD.values():
-            pads = Padding(None, odd=odd).amounts(sizes, site.windows)
-            name = f"same, odd at the {odd}, as where the stride divides the size"
-            yield name, replace(site.padding, pads=pads), LESS
-        return
-    none, half = (0,) * len(site.windows), _in("pytorch", site, "same")
-    yield "without output_padding", replace(site.padding, output_padding=none), LIKELY
-    if half is not None:
-        half = replace(half, output_padding=none)
-        yield "pytorch-half without output_padding", half, LIKELY
+    Some are about all its operators of one kind, and leave others as they are.
+    """
+    own = site.padding
+    found = {name: _in(name, None, site) or own for name in _NAMES}
+    for name, (idea, _) in _IDEAS.items():
+        found[name + " everywhere" * (name in _NAMES)] = idea(site) or own
+    others = dict.fromkeys(found, own)
+    convolutions, pools = (others, found) if site.is_pool else (found, others)
+    kinds = {"": found, "convolutions: ": convolutions, "pools: ": pools}
+    return {kind + name: p for kind, some in kinds.items() for name, p in some.items()}
 
 
 def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
@@ -198,14 +174,12 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
 
     And which of them it has in each convention of a whole model.
     """
-    every, whole = list[Candidate](), {name: way(site) for name, way in WHOLE.items()}
-    for name, padding, tier in _ideas(site):
-        for words, each in () if padding is None else _flagged(site, padding):
+    every, whole = list[Candidate](), conventions(site)
+    for name, (idea, tier) in _IDEAS.items():
+        for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
             told = (name + words).removeprefix(f"{AS_IS}, ")
-            every.append(
-                Candidate(told, each, max(tier, LESS) if words and name != AS_IS else tier)
-            )
-    every += (Candidate(name, padding, LESS) for name, padding in whole.items())
+            least = LESS if words and name != AS_IS else LIKELY
+            every.append(Candidate(told, each, max(tier, least)))
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):
         found.setdefault(_key(site, candidate.padding), candidate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,38 +11,34 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from onnxpad.arguments import Progress
-from onnxpad.frameworks.repadding.results import Difference, OutputChange
+from onnxpad.frameworks.repadding.results import Difference
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Source, Value, read_proto
 from onnxpad.validation.align import nearest
-from onnxpad.validation.compare import Tolerance, allowed, deviation
+from onnxpad.validation.compare import Tolerance, allowed, compare, deviation
 from onnxpad.validation.draw import UndrawableError, outline
-from onnxpad.validation.given import Arrays, matched_inputs
 from onnxpad.validation.lab import Lab
 
-ROUNDINGS = 4.0
-"""How many times what the runtime changes itself is rounding."""
-_BETTER = 1e-6
-"""The share by which an error must become smaller to count."""
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
 _UNLIKE = 10.0
-"""How far shapes of different ranks are; of others the sum of |log(size / size wanted)| tells."""
+"""How far shapes with as many elements are; of others |log(elements / elements wanted)| tells."""
 _DEFAULTS: Mapping[str, float] = {"float64": 1e-5, "float32": 1e-5, "float16": 5e-3}
 _COARSE = 2e-2
 """The same for types of fewer bits."""
-Tensors = Mapping[str, Array]
-Found = Mapping[str, Value] | None
-"""The outputs of a run; None if it failed."""
+Key = tuple[int, str]
+"""The number of a sample, and the name of a tensor in it."""
+Wanted = Mapping[Key, Array]
+Found = Mapping[Key, Value]
 
 
 class Trial(Struct, frozen=True):
     """How far outputs are from those wanted: whether they are reproduced, and what is missing.
 
-    The gap is how far their shapes are off: 0 where they are right, infinite where the model does
-    not run. The error is the root mean square of what is missing, which is None where outputs
-    cannot be compared. The greatest difference is relative to the range of its output.
+    The gap is how far their shapes are off: 0 where they are right. The error is the root mean
+    square of what is missing, which is None where outputs cannot be compared. The greatest
+    difference is relative to the range of its output.
     """
 
     solved: bool
@@ -53,20 +49,14 @@ class Trial(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """A key by which the better of two trials is the smaller one."""
-        return not self.solved, self.gap, self.error
-
-    def is_better(self, than: Trial) -> bool:
-        """Whether it is clearly nearer than another one."""
-        if self.solved or self.gap < than.gap:
-            return True
-        return self.gap == than.gap and self.error < than.error * (1 - _BETTER)
+        """A key by which the better of two trials is the smaller one, unless by rounding alone."""
+        return not self.solved, self.gap, float(f"{self.error:.5g}")
 
 
 class Closeness(Struct, frozen=True):
     """When an output counts as reproduced, by `rtol` and `atol`, if anybody said so.
 
-    By default it may be off by 1e-5 of its range in float32, or by a few times the noise: what the
+    By default it may be off by 1e-5 of its range in float32, or by the noise: a few times what the
     runtime changes of the range at another level of optimisation.
     """
 
@@ -81,7 +71,7 @@ class Closeness(Struct, frozen=True):
         is_float = wanted.dtype.kind == "f" or wanted.dtype.isbuiltin == 2
         if not is_float or not wanted.astype(np.float64).any():
             return Tolerance(0.0, 0.0)  # zeros do not tell what a small difference is
-        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), ROUNDINGS * self.noise)
+        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), self.noise)
         return Tolerance(0.0, share * spread(wanted))
 
 
@@ -99,101 +89,76 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
 
     NaN and infinities equal themselves.
     """
-    fit = nearest(wanted, found) if isinstance(found, np.ndarray) else None
-    if fit is None or not isinstance(found, np.ndarray):
-        return _apart(_shapes(wanted.shape, getattr(found, "shape", (0,))))
+    if not isinstance(found, np.ndarray) or (fit := nearest(wanted, found)) is None:
+        size = found.size if isinstance(found, np.ndarray) else 0
+        return apart(abs(math.log(max(wanted.size, 1) / max(size, 1))) or _UNLIKE)
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
-        equal = bool(np.array_equal(target, found))
-        return Trial(equal, 0.0, 0.0 if equal else math.inf, None, 0.0 if equal else math.inf)
-    apart = deviation(found, target)
-    if not np.isfinite(apart).all():
-        return _apart(0.0)
-    close = bool(np.all(np.abs(apart) <= allowed(target, closeness.of(target))))
-    missing = apart.reshape(-1) / spread(target)
+        is_equal = np.array_equal(target, found)
+        return Trial(True, 0.0, 0.0, None, 0.0) if is_equal else apart(0.0)
+    off = deviation(found, target)
+    if not np.isfinite(off).all():
+        return apart(0.0)
+    close = bool(np.all(np.abs(off) <= allowed(target, closeness.of(target))))
+    missing = off.reshape(-1) / spread(target)
     error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
     return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
 
 
-def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
-    """How far a shape is from one that may have its channels last, or axes of size 1 more."""
-    one, other = (sorted(size for size in shape if size != 1) for shape in (wanted, found))
-    is_like = len(one) == len(other) and 0 not in (*one, *other)
-    pairs = zip(one, other, strict=True) if is_like else ()
-    return sum(abs(math.log(a / b)) for a, b in pairs) or _UNLIKE
-
-
-def _apart(gap: float) -> Trial:
+def apart(gap: float) -> Trial:
     """Outputs that cannot be compared, whose shapes are so far from those wanted."""
     return Trial(False, gap, math.inf, None)
 
 
-def trial(wanted: Sequence[Tensors], found: Sequence[Found], closeness: Closeness) -> Trial:
+def trial(wanted: Wanted, found: Found, closeness: Closeness) -> Trial:
     """How far the outputs of all samples are from those wanted."""
-    gaps = list[Trial]()
-    for sample, outputs in zip(wanted, found, strict=True):
-        if outputs is None:
-            return _apart(math.inf)
-        gaps += (gap(value, outputs.get(name), closeness) for name, value in sample.items())
+    gaps = [gap(value, found.get(key), closeness) for key, value in wanted.items()]
     if not gaps:
         return Trial(True, 0.0, 0.0, np.zeros(0), 0.0)
-    apart, greatest = sum(each.gap for each in gaps), max(each.greatest for each in gaps)
+    off, greatest = sum(each.gap for each in gaps), max(each.greatest for each in gaps)
     solved = all(each.solved for each in gaps)
     parts = [each.missing for each in gaps if each.missing is not None]
-    if apart or len(parts) < len(gaps):
-        return Trial(solved, apart, 0.0 if solved else math.inf, None, greatest)
-    error = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps))
-    return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)]), greatest)
+    if off or len(parts) < len(gaps):
+        return Trial(solved, off, 0.0 if solved else math.inf, None, greatest)
+    error, most = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps)), _MOST // len(parts)
+    some = [part[:: max(1, -(-part.size // max(1, most)))] for part in parts]
+    missing = np.concatenate([part / math.sqrt(max(1, part.size)) for part in some])
+    return Trial(solved, 0.0, error, missing, greatest)
 
 
-def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.float64]]:
-    """Evenly spaced elements of each part, `_MOST` of all together, each part with equal weight."""
-    most = max(1, _MOST // len(parts))
-    for part in parts:
-        some = part[:: max(1, -(-part.size // most))]
-        yield some / math.sqrt(max(1, some.size))
-
-
-def bits(wanted: Sequence[Tensors], found: Sequence[Found], residual: float) -> float:
+def bits(wanted: Wanted, found: Found, residual: float) -> float:
     """How many bits of a reference tell it from outputs that differ from it.
 
     An element that is a hundred times as far off as the residual, which is left with the padding
     found, tells log2(100) bits; an integer that differs one, as do 0, 1, -1 and what is there
     twice, which any saturated output may be. As many as 1 in 2^bits outputs of that kind agree by
-    chance. Infinite where shapes differ or a run failed.
+    chance. Infinite where shapes differ.
     """
     total = 0.0
-    for sample, outputs in zip(wanted, found, strict=True):
-        for name, value in sample.items():
-            exact = Closeness(0.0, 0.0)
-            missing = None if outputs is None else gap(value, outputs.get(name), exact).missing
-            if missing is None:
-                return math.inf
-            coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
-            told = np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))
-            wide = value.astype(np.float64).reshape(-1)
-            _, same, counts = np.unique(wide, return_inverse=True, return_counts=True)
-            is_one = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
-            is_one |= (counts[same.reshape(-1)] > 1) | (value.dtype.kind in "iub")
-            total += float(np.sum(np.where(is_one, missing != 0, told)))
+    for key, value in wanted.items():
+        if (missing := gap(value, found.get(key), Closeness(0.0, 0.0)).missing) is None:
+            return math.inf
+        coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
+        told = np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))
+        wide = value.astype(np.float64).reshape(-1)
+        _, same, counts = np.unique(wide, return_inverse=True, return_counts=True)
+        is_one = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
+        is_one |= (counts[same.reshape(-1)] > 1) | (value.dtype.kind in "iub")
+        total += float(np.sum(np.where(is_one, missing != 0, told)))
     return total
 
 
 def difference(
     original: Source,
     changed: bytes,
-    inputs: Arrays | None = None,
-    reference: Arrays | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Difference:
-    """How much the outputs of a model change: both run on the same inputs, with optimisation off.
+    """How much the outputs of a model change: both run on drawn inputs, with optimisation off.
 
-    Without inputs they are those of the reference, or drawn. The folder is that of the external
-    data of the changed model.
+    The folder is that of the external data of the changed model.
 
     Raises:
-        UsageError: Arrays do not fit the model.
         ModelError: A model cannot be read.
     """
     sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
@@ -201,43 +166,22 @@ def difference(
     if model.random:
         sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
-    if inputs is not None or reference is not None:
-        given = matched_inputs(model, inputs, None if inputs is not None else reference)
-        lab.draws = given.draws
-    else:
-        try:
-            runs, why = lab.prepare((CPU,), 1, 0)
-        except (LimitError, UndrawableError) as error:
-            is_late = isinstance(error, LimitError)
-            return Difference(uncompared=f"{'the original ' * is_late}{error}")
-        if runs != "original":
-            return Difference(uncompared=f"the original does not run: {why}")
+    try:
+        runs, why = lab.prepare((CPU,), 1, 0)
+    except (LimitError, UndrawableError) as error:
+        runs, why = "", str(error)
+    if runs != "original":
+        return Difference(uncompared=f"the original is not run: {why}")
     labels = tuple(draw.label for draw in lab.draws)
     before, after = (lab.results(name, CPU, "off") for name in sources)
-    if failed := next((result for result in before if result.error), None):
-        said = failed.error if failed.late else f"does not run: {failed.error}"
-        return Difference((), labels, f"the original {said}")
-    if failed := next((result for result in after if result.error), None):
-        return Difference((), labels, fails=failed.error)
-    pairs = [*zip(before, after, strict=True)]
-    changes = (
-        max(
-            (_change(name, one.outputs[name], other.outputs.get(name)) for one, other in pairs),
-            key=lambda each: (each.before != each.after, each.relative),
-        )
+    if why := next((each.error for each in before if each.error), ""):
+        return Difference((), labels, f"the original does not run: {why}")
+    if why := next((each.error for each in after if each.error), ""):
+        return Difference((), labels, fails=why)
+    pairs, exact = [*zip(before, after, strict=True)], Tolerance(0.0, 0.0)
+    found = (
+        [compare(name, one.outputs[name], other.outputs[name], exact) for one, other in pairs]
         for name in before[0].outputs
     )
-    return Difference(tuple(changes), labels)
-
-
-def _change(name: str, before: Value, after: Value | None) -> OutputChange:
-    if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
-        return OutputChange(name, (), (), math.inf, math.inf)
-    if before.shape != after.shape:
-        return OutputChange(name, before.shape, after.shape, math.inf, math.inf)
-    if before.dtype.kind in "OSU":
-        greatest = 0.0 if np.array_equal(before, after) else math.inf
-    else:
-        greatest = float(np.abs(deviation(before, after)).max(initial=0.0))
-    relative = greatest / spread(before) if 0 < greatest < math.inf else greatest
-    return OutputChange(name, before.shape, after.shape, greatest, relative)
+    worst = (max(each, key=lambda seen: np.nan_to_num(seen.max_rel, nan=np.inf)) for each in found)
+    return Difference(tuple(worst), labels)

@@ -18,7 +18,7 @@ from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.frameworks.fitting.case import answer_of, case_of
+from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
@@ -37,14 +37,12 @@ def op_of(site: Site) -> Op | None:
     return None if site.is_pool else "conv"
 
 
-def intent_of(site: Site) -> Intent:
+def intent_of(site: Site, op: Op) -> Intent:
     """Reads the intent of an operator from what it pads: that with which a framework pads so.
 
     Raises:
         AbsentError: There is no telling; the message says why.
     """
-    op = op_of(site)
-    assert op is not None
     if site.padding.is_same:
         return "same"
     asked = questions_of(op, site.windows, site.known_sizes)
@@ -78,14 +76,12 @@ def chosen(
     intent: Intent,
     extents: Sequence[Extent],
     opset: int,
-) -> Padding | None:
-    """The padding of an operator in a framework at these sizes; None where it follows it as it is.
+) -> Padding:
+    """The padding of an operator in a framework at these sizes.
 
     Raises:
         AbsentError: The framework has no such operator, or ONNX's has no such padding.
     """
-    if case_of(op, site.windows, extents, site.padding).follows(framework.name):
-        return None
     sizes = tuple(size if isinstance(size, int) else None for size in extents)
     asked = questions_of(op, site.windows, sizes)
     answers = [framework.answer(intent, question) for question in asked]

@@ -10,21 +10,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
-from onnxpad.errors import UsageError
-from onnxpad.frameworks.repadding import comparing, sites
-from onnxpad.frameworks.repadding.candidates import WHOLE, options_of
-from onnxpad.frameworks.repadding.comparing import Closeness, Found, Tensors, Trial, trial
+from onnxpad.errors import UsageError, few
+from onnxpad.frameworks.repadding import sites
+from onnxpad.frameworks.repadding.candidates import options_of
+from onnxpad.frameworks.repadding.comparing import (
+    Closeness,
+    Found,
+    Key,
+    Trial,
+    apart,
+    bits,
+    trial,
+)
 from onnxpad.frameworks.repadding.intents import lines_of
-from onnxpad.frameworks.repadding.results import Distinguishable, Matching, Repadded, Tried
+from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
 from onnxpad.frameworks.repadding.sites import described
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
@@ -33,24 +39,19 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import CPU, Session, open_session, read_proto
-from onnxpad.validation.align import nearest
+from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
 
 _SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
-_PARTLY = 0.25
-"""Of the error, what may be left where padding explains a part of it."""
-_TINY = 1e-12
-"""An error that is as good as none."""
 _STALLED = 1 / 15
 """The share of the time after which a search ends in which nothing came nearer."""
-_LOUD = 0.05
-"""What the optimiser changes of a range where that hides what padding does."""
-_NEAR = 1e-3
-"""A difference, relative to the range, that rounding might explain in a deep model."""
+_MOVES, _NEAR = 4.0, 1e-3
+"""Rounding is a few times what the runtime changes itself, at most this of the range."""
+_UNRUN = 1e6
+"""The gap of a run that fails at its first node; one less for each node that it comes further."""
 _effect = lru_cache(maxsize=1 << 14)(Padding.effect)
 
 
@@ -60,14 +61,12 @@ def match_graph(
     inputs: Arrays | None,
     closeness: Closeness,
     seconds: float,
-    *,
-    partial: bool = False,
     progress: Progress | None = None,
 ) -> Matching:
     """Finds the padding with which a graph reproduces a reference, and writes it into the graph.
 
-    The graph, whose padding is folded, stays as it is unless the outcome is `matched`, or `partly
-    matched` and `partial`. The arguments are those of `onnxpad.match`.
+    The graph, whose padding is folded, stays as it is unless the outcome is `matched`. The
+    arguments are those of `onnxpad.match`.
 
     Raises:
         UsageError: The arrays do not fit the model.
@@ -82,26 +81,19 @@ def match_graph(
     given = _matched(graph, inputs, reference)
     run, folder = graph.model.to_run()
     varied = [site for site in found if any(window.extent > 1 for window in site.windows)]
-    copy = working_copy(read_proto(run), varied, context.analysis.dtype, [*_recorded(given)])
+    names = [*dict.fromkeys(name for _, name in _recorded(given))]
+    copy = working_copy(read_proto(run), varied, context.analysis.dtype, names)
     with open_session(copy.model, folder=folder) as session:
         task = _Task(graph, copy, session, given, closeness, seconds, progress)
-        result = replace(
-            task.solve(),
-            left=(*left, *copy.left),
-            layout={**given.layout, **task.layout()},
-            notes=given.remarks,
-            runs=task.stages.total(),
-            stages=dict(task.stages),
-        )
-        if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
-            mark = graph.mark()
-            task.write()
-            written = task.nearness(_outputs(graph, given, "off"))
-            if result.outcome == "matched" and not written.solved:
+        result = replace(task.solve(), left=(*left, *copy.left), notes=given.notes)
+        if result.outcome == "matched":
+            mark, changes = graph.mark(), tuple(task.write())
+            result = replace(result, changes=changes)
+            if not task.nearness("off").solved:
                 graph.rollback(mark)
                 reason = "the model with the padding found, as written, does not reproduce it"
                 result = replace(result, outcome="not matched", reason=reason, changes=())
-    return result
+    return replace(result, runs=task.runs)
 
 
 def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedInputs:
@@ -112,7 +104,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     """
     kept = {output.name for node in graph.nodes for output in node.outputs if output.name}
     before = graph.model.skeleton.light.graph.node
-    names = {name for node in before for name in node.output if name} | kept
+    names = {name for node in before for name in node.output if name}
     model = outline(read_proto(graph.model.to_run()[0]))
     found = matched_inputs(model, inputs, reference, names)
     gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
@@ -120,29 +112,22 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     remarks = [f"not compared, as its padding is now an operator's: {name!r}" for name in gone]
     if not any((*inner, *found.expected)):
         raise UsageError(
-            f"the reference has only padded tensors ({', '.join(map(repr, gone))}), whose "
-            "padding is now an operator's; add an output or the output of an operator"
+            f"the reference has only tensors whose padding is now an operator's ({few(gone, 3)}); "
+            "add an output or the output of an operator"
         )
     if not any(found.expected):
         remarks.append("no output is recorded: what is behind inner tensors is not compared")
     return replace(found, inner=inner, remarks=(*found.remarks, *remarks))
 
 
-def _recorded(given: MatchedInputs) -> dict[str, None]:
-    """The names of all tensors recorded."""
-    return dict.fromkeys(name for each in (*given.expected, *given.inner) for name in each)
-
-
-def _outputs(graph: Graph, given: MatchedInputs, level: Literal["off", "full"]) -> list[Tensors]:
-    """What a model gives of the tensors recorded, at a level of optimisation."""
-    (run, folder), names = graph.model.to_run(), _recorded(given)
-    model = with_outputs(read_proto(run), names)
-    results, _ = ask(model, given.draws, CPU, level, folder=folder)
-    return [{n: v for n, v in result.outputs.items() if n in names} for result in results]
+def _recorded(given: MatchedInputs) -> dict[Key, Array]:
+    """All tensors recorded."""
+    pairs = enumerate(zip(given.expected, given.inner, strict=True))
+    return {(at, n): v for at, both in pairs for each in both for n, v in each.items()}
 
 
 class _Task:
-    """A model whose padding is fed, and what it should answer; `stages` counts its runs."""
+    """A model whose padding is fed, and what it should answer; `runs` counts its runs."""
 
     def __init__(
         self,
@@ -154,155 +139,115 @@ class _Task:
         seconds: float,
         progress: Progress | None,
     ) -> None:
-        self.stages, self._stage = Counter[str](), "as it is"
+        self.runs = 0
         self._graph, self._copy, self._session = graph, copy, session
         self._given, self._closeness, self._progress = given, closeness, progress
+        self._sites, self._wanted = copy.sites, _recorded(given)
         found = [*map(options_of, copy.sites)]
-        self._sites, self._options = copy.sites, [options for options, _ in found]
-        self._whole = {name: tuple(which[name] for _, which in found) for name in WHOLE}
-        pairs = zip(given.expected, given.inner, strict=True)
-        self._wanted: list[Tensors] = [{**outputs, **inner} for outputs, inner in pairs]
+        self._options = [options for options, _ in found]
+        self._ways = dict[Point, str]()  # what conventions choose, with the first that does
+        for name in found[0][1] if found else ():
+            self._ways.setdefault(tuple(which[name] for _, which in found), name)
+        self._ways.pop((0,) * len(found), None)
+        alike: dict[object, tuple[int, ...]] = {}
+        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
+            key = site.signature, tuple(each.padding for each in options)
+            alike[key] = (*alike.get(key, ()), place)
+        self._groups = tuple(group for group in alike.values() if len(group) > 1)
+        self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
-        self._sizes: dict[Point, list[tuple[int, ...]]] = {}
-        self._point = self._start = self._settled = (0,) * len(copy.sites)
-        self._reached: tuple[str, ...] = ()
-
-    # Evaluating
-
-    def _begin(self, stage: str) -> None:
-        """Runs from here on are of another stage."""
-        self._stage = stage
+        self._sizes: dict[Point, dict[int, tuple[int, ...]]] = {}
+        self._point = self._start = (0,) * len(copy.sites)
 
     def _is_over(self) -> bool:
         now = time.monotonic()
         self._ran_out |= now > self._end
         return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
-    def _run(self, point: Point, sample: int, names: Sequence[str] = ()) -> Found:
-        """Tensors of the model with the options of a point; None if it does not run."""
+    def _run(self, point: Point, wanted: Collection[Key]) -> Found:
+        """Tensors of the model with the options of a point."""
         chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
-        feeds = {**self._given.draws[sample].feeds, **self._copy.feeds(chosen)}
-        self.stages[self._stage] += 1
-        if self._progress is not None:
-            said = f"trying candidates, {self._seconds:.0f} s at most"
-            self._progress(said, self.stages.total(), 0)
-        try:
+        fed, values = self._copy.feeds(chosen), dict[Key, Value]()
+        for sample in sorted({sample for sample, _ in wanted}):
+            self.runs += 1
+            if self._progress is not None:
+                self._progress(f"trying candidates, {self._seconds:.0f} s at most", self.runs, 0)
+            names = [name for at, name in wanted if at == sample]
+            feeds = {**self._given.draws[sample].feeds, **fed}
             found = self._session.run(feeds, [*names, *self._copy.probes])
+            self._sizes.setdefault(point, dict(enumerate(self._copy.sizes(found))))
+            values |= {(sample, name): found[name] for name in names}
+        return values
+
+    def _trial(self, point: Point, names: Collection[str] = ()) -> Trial:
+        """How near a point comes to what is recorded, or to what has some names."""
+        wanted = {key: v for key, v in self._wanted.items() if not names or key[1] in names}
+        try:
+            return trial(wanted, self._run(point, wanted), self._closeness)
         except EngineError as error:
             if isinstance(error, LimitError) and not any(point):
                 raise
-            return None
-        if sample == 0:
-            self._sizes[point] = self._copy.sizes(found)
-        return found
+            reached = (self._places.get(name, 0) for name in error.nodes)
+            return apart(_UNRUN - max(reached, default=0))
 
-    def nearness(self, found: Sequence[Found]) -> Trial:
-        """How near outputs come to all that is recorded."""
-        return trial(self._wanted, found, self._closeness)
+    def _outputs(self, level: Literal["off", "full"]) -> dict[Key, Array]:
+        """What the graph, as it is now, gives of the tensors recorded."""
+        (run, folder), names = self._graph.model.to_run(), [name for _, name in self._wanted]
+        model = with_outputs(read_proto(run), dict.fromkeys(names))
+        results, _ = ask(model, self._given.draws, CPU, level, folder=folder)
+        found = {(at, n): v for at, each in enumerate(results) for n, v in each.outputs.items()}
+        return {key: value for key, value in found.items() if key in self._wanted}
 
-    def _recorded(self, names: Sequence[str]) -> dict[int, Tensors]:
-        """The tensors recorded, or those of some names, by the sample that has some."""
-        some = [{n: v for n, v in each.items() if not names or n in names} for each in self._wanted]
-        return {at: each for at, each in enumerate(some) if each}
-
-    def _trial(self, point: Point, names: Sequence[str] = ()) -> Trial:
-        """How near a point comes to what is recorded, or to what has some names."""
-        wanted = self._recorded(names)
-        found = [self._run(point, at, [*each]) for at, each in wanted.items()]
-        return trial([*wanted.values()], found, self._closeness)
-
-    def _is_more_than_chance(self, bits: float) -> bool:
-        return bits > math.log2(self.stages.total()) + _SURE
-
-    def _is_told(self, point: Point, names: Sequence[str] = ()) -> bool:
-        """Whether a point gives the reference, or some of it, where that is hardly by chance."""
-        seen, wanted = self._trial(point, names), self._recorded(names)
-        found = [self._run(self._start, at, [*each]) for at, each in wanted.items()]
-        bits = comparing.bits([*wanted.values()], found, seen.greatest)
-        return seen.solved and self._is_more_than_chance(bits)
-
-    # Solving
+    def nearness(self, level: Literal["off", "full"]) -> Trial:
+        """How near the graph, as it is now, comes to all that is recorded."""
+        return trial(self._wanted, self._outputs(level), self._closeness)
 
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
-        base, noise = self._trial(self._start), Trial(True, 0.0, 0.0, None, 0.0)
+        base = self._trial(self._start)
         result = Matching("not matched", before=base.greatest, after=base.greatest)
         if base.solved:
             return replace(result, outcome="matches already")
-        plain, fast = (_outputs(self._graph, self._given, level) for level in ("off", "full"))
-        if (changed := trial(plain, fast, Closeness())).greatest < math.inf:
-            noise = changed
-        share = min(noise.greatest, _NEAR / comparing.ROUNDINGS)
-        self._closeness = replace(self._closeness, noise=share)
+        noise = trial(self._outputs("off"), self._outputs("full"), Closeness())
+        if noise.greatest == math.inf:
+            noise = trial({}, {}, Closeness())
+        self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
         result = replace(result, noise=noise.greatest)
-        if self._trial(self._start).solved or self.nearness(fast).solved:
+        if self._trial(self._start).solved or self.nearness("full").solved:
             return replace(result, outcome="matches already")
-        result = replace(result, distinguishable=tuple(self._distinguishable()))
-        if noise.greatest > _LOUD and not any(self._given.inner):
-            reason = "what the runtime's optimiser changes in its outputs hides what padding does"
-            return self._unmatched(result, reason)
-        first = self._reach()
-        self._begin("checks")
-        self._put_back_idle()
-        final, ways = self._trial(self._point), dict.fromkeys(filter(any, self._whole.values()))
-        tried = {way: self._trial(way) for way in ways if not final.solved or self._may_be_by(way)}
-        near = min(tried, key=lambda way: tried[way].rank, default=self._start)
-        nearest = tried.get(near, base)
-        if nearest.solved and not final.solved:  # time ran out before it was reached
-            self._point, final, first = near, nearest, ""
-            self._put_back_idle()
-        told = {way: self._told(way, seen) for way, seen in tried.items()}
-        listed = tuple(each for each in told.values() if each.operators)
-        result = replace(result, after=final.greatest, tried=listed, first=first)
-        if final.solved:
-            if base.error - final.error <= noise.error:
-                reason = "a padding fits better only by what the runtime's optimiser changes"
-                return self._unmatched(result, reason)
-            if not self._is_told(self._point):
-                reason = (
-                    "a padding fits, but the reference is too little to tell that from chance "
-                    f"after {self.stages.total()} tries; record more samples, or inner tensors"
-                )
-                return self._unmatched(result, reason)
-            by = (told[way].name for way in tried if tried[way].solved and self._may_be_by(way))
-            changes = tuple(self._changes())
-            return replace(result, outcome="matched", by=next(by, ""), changes=changes)
-        if nearest.greatest < base.greatest:
-            result = replace(result, nearest=told[near])
-        # Of a convention alone: single operators, chosen freely, come near anything.
-        explains = nearest.error < _PARTLY * base.error < math.inf
-        if explains:
-            elements = sum(value.size for sample in self._wanted for value in sample.values())
-            bits = elements * math.log2(base.error / max(nearest.error, _TINY))
-            explains = self._is_more_than_chance(bits)
-        if explains or (any(self._settled) and self._is_told(self._settled, self._reached)):
-            self._point = near if explains else self._settled
-            self._put_back_idle()
-            if changes := tuple(self._changes()):
-                left = self._trial(self._point).greatest
-                reason = "this padding explains a part of the difference, and none the rest"
-                result = replace(result, outcome="partly matched", after=left, changes=changes)
-                return self._unmatched(result, reason)
-        reason = "no padding that was tried reproduces it"
-        if not result.distinguishable:
-            reason += ": at these sizes no other one of its operators computes anything else"
-        return self._unmatched(result, reason + "; time ran out (--seconds)" * self._ran_out)
-
-    def _unmatched(self, result: Matching, reason: str) -> Matching:
-        """The result with why it is none, and which tensors would tell more, if none is inner."""
-        decide = {each.node for each in result.distinguishable if not any(self._given.inner)}
-        outputs = (s.node.outputs[0].name for s in self._sites if s.label in decide)
-        record = tuple(name for name in outputs if name not in self._wanted[0])
+        tried, deciding, by = list[Tried](), set[int](), ""
+        for way, name in self._ways.items():
+            seen, changed = self._trial(way), [*self._changed_by(way)]
+            tried += [Tried(name, seen.greatest, len(changed))] if changed else []
+            deciding |= {*changed}
+            if seen.solved:
+                self._point, by = self._search(()).pruned(way), name
+                break
+        result = replace(result, tried=tuple(tried), first="" if by else self._reach())
+        final = self._trial(self._point)
+        result, told = replace(result, after=final.greatest), math.inf
+        if final.solved and base.missing is not None:
+            told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
+        if not final.solved:
+            reason = "no padding that was tried reproduces it"
+            if not deciding:
+                reason += ": at these sizes no other one of its operators computes anything else"
+            reason += "; time ran out (--seconds)" * self._ran_out
+        elif base.error - final.error <= noise.error:
+            reason = "a padding fits better only by what the runtime's optimiser changes"
+        elif told <= math.log2(self.runs) + _SURE:
+            reason = (
+                "a padding fits, but the reference is too little to tell that from chance "
+                f"after {self.runs} tries; record more samples, or inner tensors"
+            )
+        else:
+            return replace(result, outcome="matched", by=by)
+        outputs = (self._sites[place].node.outputs[0].name for place in sorted(deciding))
+        known = {name for _, name in self._wanted}
+        record = () if any(self._given.inner) else tuple(n for n in outputs if n not in known)
         return replace(result, reason=reason, record=record)
-
-    def _may_be_by(self, way: Point) -> bool:
-        """Whether a convention may give the point found.
-
-        Operators that are as they were may have the convention's padding or compute the same.
-        """
-        return all(not at or at == also for at, also in zip(self._point, way, strict=True))
 
     def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
@@ -311,52 +256,49 @@ class _Task:
         """
         places = {id(site.node): place for place, site in enumerate(self._sites)}
         upstream: dict[str, frozenset[int]] = {}
-        for name in _recorded(self._given):
+        for _, name in self._wanted:
             nodes = nodes_upstream([self._graph.tensor(name)], self._graph.sources, most=None)
             upstream[name] = frozenset(places[id(node)] for node in nodes if id(node) in places)
         done, reached = frozenset[int](), tuple[str, ...]()
         for name in sorted(upstream, key=lambda name: len(upstream[name])):
-            found = self._search((name,), upstream[name] - done)
-            if not found and done & upstream[name]:
-                found = self._search((*reached, name), upstream[name])
-            if not found:
+            mine, again = upstream[name], (*reached, name)
+            found = self._finds((name,), mine - done)
+            if not found and not (done & mine and self._finds(again, mine)):
                 node = self._graph.tensor(name).producer
                 return name if node is None else f"{node.op} {self._graph.label(node)}"
-            reached, done = (*reached, name), done | upstream[name]
-            self._reached, self._settled = reached, self._point
+            reached, done = again, done | mine
         return ""
 
-    def _search(self, names: Sequence[str], free: frozenset[int]) -> bool:
+    def _finds(self, names: Sequence[str], free: frozenset[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
-        tiers = tuple(
-            tuple(each.tier for each in options) if place in free else ()
-            for place, options in enumerate(self._options)
-        )
-        alike: dict[object, tuple[int, ...]] = {}
-        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            key = site.signature, tuple(each.padding for each in options)
-            alike[key] = (*alike.get(key, ()), place)
-        groups = tuple(group for group in alike.values() if len(group) > 1)
-        least: list[Trial] = []
-        self._came_nearer = time.monotonic()
-
-        def evaluate(point: Point) -> Trial:
-            seen = self._trial(point, names)
-            if not least or seen.is_better(least[-1]):
-                least.append(seen)
-                self._came_nearer = time.monotonic()
-            return seen
-
-        space, now = Space(tiers, groups, self._is_alike), self._point
-        search, starts = Search(evaluate, space, self._is_over, self._begin), [now]
-        for way in self._whole.values():
+        search, now = self._search(names, free), self._point
+        starts = [now]
+        for way in self._ways:
             start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
             if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
                 starts.append(start)
+        self._came_nearer = time.monotonic()
         found = search.run(starts)
         if solved := search.trial(found).solved:
             self._point = search.pruned(found)
         return solved
+
+    def _search(self, names: Sequence[str], free: frozenset[int] | None = None) -> Search:
+        """A search for what reproduces these tensors, or all, by some operators, or by all."""
+        tiers = tuple(
+            tuple(each.tier for each in options) if free is None or place in free else ()
+            for place, options in enumerate(self._options)
+        )
+        least: list[Trial] = []
+
+        def evaluate(point: Point) -> Trial:
+            seen = self._trial(point, names)
+            if not least or seen.rank < least[-1].rank:
+                least.append(seen)
+                self._came_nearer = time.monotonic()
+            return seen
+
+        return Search(evaluate, Space(tiers, self._groups, self._is_alike), self._is_over)
 
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
         """Whether two options of an operator compute the same, at the sizes of a run."""
@@ -367,76 +309,28 @@ class _Task:
         a, b = (_effect(padding, sizes[place], windows) for padding in paddings)
         return a == b
 
-    def _changed_by(self, point: Point) -> list[int]:
+    def _changed_by(self, point: Point) -> Iterator[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
-        return [at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0)]
+        return (at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0))
 
-    def _put_back_idle(self) -> None:
-        """Puts back changes that compute the same at the sizes of the run."""
-        if self._point not in self._sizes:
-            self._run(self._point, 0)
-        changed = self._changed_by(self._point)
-        self._point = tuple(at if place in changed else 0 for place, at in enumerate(self._point))
-
-    # Results
-
-    def _told(self, way: Point, seen: Trial) -> Tried:
-        """A convention by its name, with what is left by it."""
-        name = next(name for name, each in self._whole.items() if each == way)
-        return Tried(name, seen.greatest, len(self._changed_by(way)))
-
-    def _sizes_at(self, point: Point, place: int) -> tuple[int, ...]:
-        """The sizes of an operator's data; empty where the model does not run."""
-        return self._sizes[point][place] if point in self._sizes else ()
-
-    def _distinguishable(self) -> Iterator[Distinguishable]:
-        """The operators with another likely padding that differs here."""
-        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            sizes = self._sizes_at(self._start, place)
-            others = {
-                each.name: described(each.padding, sizes, site.windows)
-                for at, each in enumerate(options)
-                if each.tier == 0 and not self._is_alike(self._start, place, 0, at)
-            }
-            if others:
-                now = described(site.padding, sizes, site.windows)
-                yield Distinguishable(site.label, site.node.op, now, others)
-
-    def layout(self) -> dict[str, str]:
-        """How recorded arrays were arranged as the model's, by name, where they were others."""
-        found = self._run(self._point, 0, [*self._wanted[0]]) or {}
-        pairs = ((name, value, found.get(name)) for name, value in self._wanted[0].items())
-        fits = {name: nearest(a, b) for name, a, b in pairs if isinstance(b, np.ndarray)}
-        return {name: fit.how for name, fit in fits.items() if fit is not None and fit.how}
-
-    def _changed(self) -> Iterator[tuple[int, Padding]]:
-        """The operators whose padding is another one, by place, with that as it is written."""
-        if self._point not in self._sizes:
-            self._run(self._point, 0)
-        for place, at in enumerate(self._point):
-            padding, sizes = self._options[place][at].padding, self._sizes_at(self._point, place)
-            if at and (sizes or not padding.is_same):
-                yield place, sites.settled(self._sites[place], padding, sizes, self._graph.opset)
-
-    def _changes(self) -> Iterator[Repadded]:
-        for place, padding in self._changed():
-            site, sizes = self._sites[place], self._sizes_at(self._point, place)
-            pads = replace(padding, pads=padding.amounts(sizes, site.windows))
-            lines, start = lines_of(site, pads, sizes), self._sizes_at(self._start, place)
-            yield Repadded(
-                site.label,
-                site.node.op,
-                described(site.padding, start, site.windows),
-                described(padding, sizes, site.windows),
-                self._options[place][self._point[place]].name,
-                attributes(padding),
-                lines["pytorch"],
-                lines["keras"],
-            )
-
-    def write(self) -> None:
-        """Writes what was found into the graph."""
+    def write(self) -> Iterator[Repadded]:
+        """Writes what was found into the graph, and tells it."""
+        before, after = (self._sizes.get(point, {}) for point in (self._start, self._point))
         with sites.redeclared(self._graph) as changed:
-            for place, padding in [*self._changed()]:
-                sites.write(self._graph, self._sites[place], padding)
-                changed.append(self._sites[place].node)
+            for place in self._changed_by(self._point):
+                site, option = self._sites[place], self._options[place][self._point[place]]
+                sizes = after[place]
+                padding = sites.settled(site, option.padding, sizes, self._graph.opset)
+                sites.write(self._graph, site, padding)
+                changed.append(site.node)
+                lines = lines_of(site, padding, sizes)
+                yield Repadded(
+                    site.label,
+                    site.node.op,
+                    described(site.padding, before.get(place, ()), site.windows),
+                    described(padding, sizes, site.windows),
+                    option.name,
+                    attributes(padding),
+                    lines["pytorch"],
+                    lines["keras"],
+                )

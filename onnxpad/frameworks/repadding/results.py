@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from onnxpad.frameworks.conventions.table import Intent
+from onnxpad.validation.result import Comparison
 
-Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
+Outcome: TypeAlias = Literal["matched", "matches already", "not matched"]
 
 
 class Operator(Struct, frozen=True):
@@ -55,18 +56,6 @@ class Repadded(Operator, frozen=True):
     keras: str = ""
 
 
-class Distinguishable(Operator, frozen=True):
-    """An operator whose padding decides at the sizes of the reference.
-
-    Attributes:
-        padding: Its padding as the model has it, in words.
-        others: The paddings that differ from it there, by the names of their conventions.
-    """
-
-    padding: str
-    others: Mapping[str, str]
-
-
 class Matching(Struct, frozen=True, dict=True):
     """The verdict of `match` with all that was found and tried.
 
@@ -76,19 +65,14 @@ class Matching(Struct, frozen=True, dict=True):
         before: The greatest difference of the model from the reference, relative to the range.
         after: The same for what was found.
         changes: The operators that were changed, in file order.
-        distinguishable: The operators whose padding can be told at these sizes.
         left: Operators whose padding could not be varied, with why.
-        tried: The conventions of the whole model that were tried.
-        by: The convention of the whole model that reproduces the reference; empty if none does.
+        tried: The conventions of the whole model that were tried, until one reproduced it.
+        by: That one; empty if none does.
         runs: How many times the model ran.
-        stages: How many of them each stage of the search took.
         noise: How much the runtime's own optimiser changes, relative to the range; 0 if it was not
             asked.
-        layout: How inputs and recorded tensors were arranged as the model's, by name; those of its
-            own layout are not in it.
         notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
-        nearest: What came nearest where nothing matched; None if nothing came nearer.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.
     """
 
@@ -97,17 +81,13 @@ class Matching(Struct, frozen=True, dict=True):
     before: float = math.inf
     after: float = math.inf
     changes: tuple[Repadded, ...] = ()
-    distinguishable: tuple[Distinguishable, ...] = ()
     left: tuple[tuple[str, str], ...] = ()
     tried: tuple[Tried, ...] = ()
     by: str = ""
     runs: int = 0
-    stages: Mapping[str, int] = field(default_factory=dict)
     noise: float = 0.0
-    layout: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     first: str = ""
-    nearest: Tried | None = None
     record: tuple[str, ...] = ()
 
 
@@ -143,42 +123,18 @@ class Unchanged(Operator, frozen=True):
     is_same: bool = False
 
 
-class OutputChange(Struct, frozen=True):
-    """One output of a model, before and after it was repadded.
-
-    Attributes:
-        output: Its name.
-        before: Its shape in the original; empty if it is no tensor.
-        after: Its shape with the other padding.
-        max_abs: The greatest absolute difference; infinite where shapes differ or it is not finite.
-        relative: That relative to the range of the original's output, its greatest less its least
-            element.
-    """
-
-    output: str
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    max_abs: float
-    relative: float
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether both are equal element by element."""
-        return self.before == self.after and self.max_abs == 0
-
-
 class Difference(Struct, frozen=True):
     """How much the outputs change.
 
     Attributes:
-        outputs: One for each output: the greatest difference over all inputs.
+        outputs: One for each output, of the inputs on which it differs most.
         inputs: The inputs, in words.
         uncompared: Why the outputs were not compared, in one line; else empty.
         fails: Why the model with the other padding does not run, although the original does; else
             empty.
     """
 
-    outputs: tuple[OutputChange, ...] = ()
+    outputs: tuple[Comparison, ...] = ()
     inputs: tuple[str, ...] = ()
     uncompared: str = ""
     fails: str = ""

@@ -20,6 +20,8 @@ Point = tuple[int, ...]
 Move = tuple[tuple[int, int], ...]
 """(operator, option) for each operator that it changes."""
 
+TIERS = 3
+"""How many tiers of options there are."""
 _STARTS = 6
 """Starting points from which moves are followed."""
 _NEARER = 0.8
@@ -42,34 +44,23 @@ class Space(Struct, frozen=True):
     groups: tuple[tuple[int, ...], ...]
     is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
 
-    @property
-    def every_tier(self) -> range:
-        """All tiers, the likeliest first."""
-        return range(1 + max((rank for tiers in self.tiers for rank in tiers), default=0))
-
     def moves(self, point: Point, tier: int) -> Iterator[Move]:
-        """The moves up to a tier: of groups as a whole, and then of single operators."""
-        given_out: set[Move] = {()}
+        """The moves up to a tier, perhaps twice: of whole groups, and then of single operators."""
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
             mine = [each for each in group if self.tiers[each]]
             for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
                 some = (e for e in mine if not self.is_alike(point, e, point[e], option))
                 move = tuple((each, option) for each in some)
-                if not (option and rank > tier) and move not in given_out:
-                    given_out.add(move)
+                if move and not (option and rank > tier):
                     yield move
 
 
 class Search(Struct):
-    """One search for a point: evaluates some of a space until it is over.
-
-    It says of each of its stages that it begins.
-    """
+    """One search for a point: evaluates some of a space until it is over."""
 
     evaluate: Callable[[Point], Trial]
     space: Space
     is_over: Callable[[], bool]
-    begin: Callable[[str], None] = lambda _: None
     _known: dict[Point, Trial] = field(default_factory=dict)
 
     def trial(self, point: Point) -> Trial:
@@ -80,7 +71,6 @@ class Search(Struct):
 
     def run(self, starts: Sequence[Point]) -> Point:
         """The best point found from some, of which the first is the model's."""
-        self.begin("conventions")
         tried: list[Point] = []
         for start in dict.fromkeys(starts):
             tried.append(start)
@@ -88,12 +78,10 @@ class Search(Struct):
                 break
         tried.sort(key=self._rank)
         best = tried[0]
-        self.begin("moves")
         for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
             if self._ends(best):
                 return best
             best = min(best, self._descended(start), key=self._rank)
-        self.begin("pairs")
         return self._two(starts[0], best)
 
     def pruned(self, point: Point) -> Point:
@@ -101,7 +89,6 @@ class Search(Struct):
 
         What fits clearly worse is not right, though it be within what is allowed.
         """
-        self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
         for each, option in enumerate(point):
             if option and self.space.tiers[each] and not self.is_over():
@@ -128,25 +115,22 @@ class Search(Struct):
         Likelier moves come first: others are left out where one of these brings clearly nearer.
         """
         now, best, seen = self.trial(point), point, dict[Move, Trial]()
-        for tier in self.space.every_tier:
+        for tier in range(TIERS):
             for move in self.space.moves(point, tier):
                 if move not in seen:
                     target = _joined(point, [move])
                     seen[move] = self.trial(target)
-                    best = self._better(best, target)
+                    best = min(best, target, key=self._rank)
                     if self._ends(target):
                         return best
             fitting = _by_fit(now, seen)
             while len(fitting) > 1 and not self.trial(best).solved:
-                best = self._better(best, _joined(point, fitting))
+                best = min(best, _joined(point, fitting), key=self._rank)
                 fitting = fitting[: len(fitting) // 2]
             found = self.trial(best)
             if found.gap < now.gap or found.error < _NEARER * now.error:
                 break
         return best
-
-    def _better(self, one: Point, other: Point) -> Point:
-        return other if self.trial(other).is_better(self.trial(one)) else one
 
     def _two(self, first: Point, best: Point) -> Point:
         """The best of many pairs of moves from the first point, likely ones first.
@@ -154,7 +138,7 @@ class Search(Struct):
         Two that mend only together, as where each alone gives a branch another size, are such. So
         they come first.
         """
-        for tier in self.space.every_tier:
+        for tier in range(TIERS):
             known = {
                 move: self._known.get(_joined(first, [move]))
                 for move in self.space.moves(first, tier)

@@ -29,8 +29,7 @@ def sites_of(context: Context) -> tuple[list[Site], list[tuple[Node, str]]]:
     order = {id(node): place for place, node in enumerate(context.graph.nodes)}
     reader = SiteReader(context.graph, context.analysis)
     ops: list[WindowOp | TransposedOp] = [*context.windows(), *context.transposed()]
-    sites = map(reader.of, ops)
-    whys = {site: _fixed(site) for site in sites}
+    whys = {site: _fixed(site) for site in map(reader.of, ops)}
     left = [(site.node, why) for site, why in whys.items() if why]
     left += [(node, str(why)) for node, why in context.unreadable()]
     found = [site for site, why in whys.items() if not why]

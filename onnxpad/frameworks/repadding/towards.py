@@ -14,17 +14,9 @@ from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
+from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
-from onnxpad.frameworks.repadding.sites import (
-    PADDING,
-    described,
-    in_bodies,
-    redeclared,
-    settled,
-    sites_of,
-    write,
-)
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
@@ -44,10 +36,10 @@ def repad_graph(
         UsageError: A name in `only` is no window operator's.
     """
     context, why = Context(graph), "it is in a body or function, which repad does not cover"
-    sites, unvaried = sites_of(context)
+    every, unvaried = sites.sites_of(context)
     kept = [Unchanged(context.label(node), node.op, "", reason) for node, reason in unvaried]
-    kept += (Unchanged(label, op, "", why) for label, op in in_bodies(graph))
-    labels = {*(site.label for site in sites), *(each.node for each in kept)}
+    kept += (Unchanged(label, op, "", why) for label, op in sites.in_bodies(graph))
+    labels = {*(site.label for site in every), *(each.node for each in kept)}
     for name in only:
         if name not in labels:
             raise UsageError(
@@ -57,9 +49,9 @@ def repad_graph(
     wanted = {*only} or labels
     kept = [each for each in kept if each.node in wanted]
     changed, analysis = list[Rewritten](), context.analysis
-    with redeclared(graph) as nodes:
-        for site in (site for site in sites if site.label in wanted):
-            before, told = described(site.padding, (), site.windows), dict(site.node.attrs)
+    with sites.redeclared(graph) as nodes:
+        for site in (site for site in every if site.label in wanted):
+            before, told = sites.described(site.padding, (), site.windows), dict(site.node.attrs)
             try:
                 found = _repadded(context, site, framework, _sizes_now(site, analysis))
             except AbsentError as error:
@@ -70,16 +62,14 @@ def repad_graph(
                 kept.append(Unchanged(site.label, site.node.op, before, same, is_same=True))
                 continue
             intent, padding = found
-            write(graph, site, padding)
+            sites.write(graph, site, padding)
             nodes.append(site.node)
             analysis = Context(graph).analysis
             attributes = (
-                {k: v for k, v in e.items() if k in PADDING} for e in (told, site.node.attrs)
+                {k: v for k, v in e.items() if k in sites.PADDING} for e in (told, site.node.attrs)
             )
-            after = described(padding, (), site.windows)
+            after = sites.described(padding, (), site.windows)
             changed.append(Rewritten(site.label, site.node.op, intent, before, after, *attributes))
-    order = {context.label(node): place for place, node in enumerate(graph.nodes)}
-    kept.sort(key=lambda each: order.get(each.node, len(order)))
     return tuple(changed), tuple(kept)
 
 
@@ -100,34 +90,19 @@ def _repadded(
     Raises:
         AbsentError: The padding stays; the message says why.
     """
-    op, opset = op_of(site), context.graph.opset
+    op, opset, front = op_of(site), context.graph.opset, site.front
     if op is None:
         raise AbsentError(f"no framework has a convention for {site.node.op}")
-    require_own(context, site)
-    try:
-        intent = intent_of(site)
-    except AbsentError:
-        if case_of(op, site.windows, site.sizes, site.padding).follows(framework.name):
-            return None
-        raise
-    if (padding := chosen(site, op, framework, intent, sizes, opset)) is None:
-        return None
-    known = tuple(size if isinstance(size, int) else 0 for size in sizes)
-    is_open = padding.is_same and known != sizes
-    return intent, padding if is_open else settled(site, padding, known, opset)
-
-
-def require_own(context: Context, site: Site) -> None:
-    """Raises unless an operator has its padding itself.
-
-    Raises:
-        AbsentError: The padding stays; the message says why.
-    """
-    front = site.front
     if front.amounts is None or is_padded(front.amounts):
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
+    if case_of(op, site.windows, sizes, site.padding).follows(framework.name):
+        return None
+    intent, known = intent_of(site, op), tuple(n if isinstance(n, int) else 0 for n in sizes)
+    padding = chosen(site, op, framework, intent, sizes, opset)
+    is_open = padding.is_same and known != sizes
+    return intent, padding if is_open else sites.settled(site, padding, known, opset)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:

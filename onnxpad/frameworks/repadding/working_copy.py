@@ -21,7 +21,7 @@ from onnxpad.file.proto_walk import default_opset
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.sites import PADDING
 from onnxpad.graph import Tensor
-from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
@@ -33,13 +33,12 @@ _CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its P
 _CONSTANT_OF_SHAPE = 9
 
 # `It` is the operator without padding. Names that no line gives are inputs, parts of the model, or
-# constants. All vectors have an element for each axis of the data.
-_SIZES = """
+# constants. All vectors have an element for each axis of the data. A last window that would start
+# in the end padding of a pool is dropped: `window.pool_output_size`.
+_AMOUNTS = """
     one = Constant <value = float[1] {1}> ()
     two = Constant <value = float[1] {2}> ()
     shape = Shape (data)             sizes = Cast <to = 1> (shape)
-"""
-_SAME = """
     steps = Div (sizes, stride)      outputs = Ceil (steps)
     gaps = Sub (outputs, one)        far = Mul (gaps, stride)
     stop = Add (far, extent)         lacking = Sub (stop, sizes)
@@ -50,10 +49,6 @@ _SAME = """
     begin_same = Add (begin_up, begin_low)
     end_same = Add (end_up, end_low)
     first = Add (begin, begin_same)  last = Add (end, end_same)
-"""
-_GIVEN = "first = Identity (begin) last = Identity (end) "
-# A last window that would start in the end padding is dropped: `window.pool_output_size`.
-_BEYOND = """
     from_first = Add (sizes, first)  whole_line = Add (from_first, last)
     span = Sub (whole_line, extent)  moves = Div (span, stride)
     moves_down = Floor (moves)       down = Add (moves_down, one)
@@ -62,8 +57,9 @@ _BEYOND = """
     most = Ceil (starts)             kept = Min (up, most)
     further = Sub (kept, down)       elements = Mul (further, stride)
     beyond = Mul (ceil, elements)    reach = Add (last, beyond)
+    ends = Concat <axis = 0> (first, reach)
+    all = Cast <to = 7> (ends)
 """
-_ALL = "ends = Concat <axis = 0> (first, reach) all = Cast <to = 7> (ends) "
 _GATHERED = "padded = Pad (data, all, fill) y = It (padded)"
 # The mean over the padded data by that of what counts: ones, padded with 1 where that counts.
 _AVERAGED = """
@@ -109,20 +105,15 @@ class WorkingCopy(Struct, frozen=True):
 
 def _fed(site: Site, padding: Padding) -> dict[str, Array]:
     """Amounts, of a transposed convolution without what it appends; then flags of 0 or 1."""
-    pads = padding.pads or ((0, 0),) * len(site.windows)
+    pads, same = padding.pads or ((0, 0),) * len(site.windows), padding.is_same
     if site.is_transposed:
         pads = tuple((-begin, -end) for begin, end in padding.crop)
-    elif padding.is_same and not site.is_sized:
-        pads = padding.amounts((ANY_SIZE,) * len(pads), site.windows)
     of_axis = dict(zip(site.axes, pads, strict=True))
     begin, end = zip(*(of_axis.get(axis, (0, 0)) for axis in range(site.rank)), strict=True)
-    fed: dict[str, Any] = {"begin": begin, "end": end}
-    if site.is_sized:
-        upper = padding.is_same and padding.odd == "end"
-        fed |= {"upper": [upper], "lower": [padding.is_same and not upper]}
-        fed |= {"ceil": [padding.ceil]} if site.is_pool else {}
-    fed |= {"counted": padding.counted} if site.leaves_padding_out else {}
-    return {what: np.array(value, np.float32) for what, value in fed.items()}
+    flags = same and padding.odd == "end", same and padding.odd == "begin"
+    names = ("begin", "end", "upper", "lower", "ceil", "counted")
+    values: Any = begin, end, *flags, padding.ceil, padding.counted
+    return {name: np.array(v, np.float32) for name, v in zip(names, values, strict=True)}
 
 
 def _name(place: int, what: str) -> str:
@@ -153,8 +144,8 @@ def working_copy(
     for site in sites:
         name, dtype = site.node.outputs[0].name, dtype_of(site.op.data) or TensorProto.UNDEFINED
         why = _refusal(site, dtype, opset)
-        if why or name not in places:
-            left.append((site.label, why or "its node is not in the main graph"))
+        if why:
+            left.append((site.label, why))
             continue
         node = model.graph.node[places[name]]
         replaced[places[name]] = [*_varied(len(kept), site, node, dtype, opset)]
@@ -195,9 +186,7 @@ def _varied(
     inputs_of, window = site.row.inputs, dict(zip(site.axes, site.windows, strict=True))
     windows = [window.get(axis, Window(1)) for axis in range(site.rank)]
     text = _vector("stride", [each.stride for each in windows])
-    text += _vector("extent", [each.extent for each in windows]) + _SIZES
-    text += _SAME if site.is_sized else _GIVEN
-    text += (_BEYOND if site.is_sized and site.is_pool else "reach = Identity (last) ") + _ALL
+    text += _vector("extent", [each.extent for each in windows]) + _AMOUNTS
     if (zero := inputs_of.zero_point) is not None and given[zero:]:
         names["fill"] = given[zero]
     elif site.row.padding is Fill.LOWEST:

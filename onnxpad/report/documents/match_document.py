@@ -13,11 +13,6 @@ from onnxpad.report.text import counted, delivered, grouped, listed, more, shown
 
 _SHOWN, _TRIED = 3, 8
 """What is listed of one kind: of a model that is matched, and of one that is not."""
-_ROLES = {"matched": "good", "matches already": "good", "partly matched": "warning"}
-_HINTS = {
-    "matched": "; give -o FILE to write the model",
-    "partly matched": "; --partial (partial=True) writes what padding explains",
-}
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
@@ -30,11 +25,10 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         if is_full or report.exit_code
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
-    stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
-    changed = bool(found.changes) and (report.partial or found.outcome == "matched")
-    hint = _HINTS.get("matched" if changed else found.outcome, "")
-    is_told = report.delivery.written or (changed and report.delivery.in_memory)
-    ending = delivered(report.delivery, report.seconds, changed=changed, invalid=False)
+    changed, to = found.outcome == "matched", report.delivery
+    ending = delivered(to, report.seconds, changed=changed, invalid=False)
+    if changed and not (to.written or to.in_memory):
+        ending += "; give -o FILE to write the model"
     return document_of(
         "match",
         report.name,
@@ -43,29 +37,24 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
         listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [f"Runs: {stages}"] if is_full else [],
-        [ending if is_told else ending + hint],
+        [ending],
     )
 
 
 def _headline(report: MatchReport) -> Iterator[str]:
     found = report.matching
-    verdict = marked(found.outcome, _ROLES.get(found.outcome, "error"))
+    verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({counted(found.runs, 'run')})"
     if found.reason:
         yield f"  {shown(found.reason)}"
     if found.first:
-        where = f"that of {shown(found.first)}: the cause is there or upstream"
-        yield f"  the first recorded tensor out of reach is {where}"
+        yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
         yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
-        moved = (f"{shown(name)!r} {how}" for name, how in found.layout.items())
-        yield f"  layout: {'; '.join(moved) or 'as in the model'}"
     if found.record:
-        told = few(map(shown, found.record), _SHOWN)
-        yield f"  record inner tensors too (onnxpad docs match): {told}"
+        yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
 
 
 def _off(error: float) -> str:
@@ -74,13 +63,12 @@ def _off(error: float) -> str:
 
 def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
     """Each padding that became another, with its operators, the most frequent first, and lines."""
-    kinds = grouped(
-        report.matching.changes, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras)
-    )
+    found = report.matching.changes
+    kinds = grouped(found, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras))
     kinds.sort(key=len, reverse=True)
     for group in kinds[:most]:
-        first, names = group[0], [f"{each.op_type} {shown(each.node)}" for each in group]
-        nodes = few(names, _SHOWN if most else len(names))
+        first, names = group[0], (f"{each.op_type} {shown(each.node)}" for each in group)
+        nodes = few(names, _SHOWN if most else len(group))
         yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.results import OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
+from onnxpad.validation.result import Comparison
 
 _LISTED, _NAMED = 20, 3
 """Groups and outputs listed, and operators named in a group; of more only the number is told."""
@@ -24,15 +25,13 @@ def repad_document(report: RepadReport, _: View) -> Document:
     pairs = [(f"{g[0].before}  becomes  {marked(g[0].after, 'strong')}", _names(g)) for g in kinds]
     changes = [line for became, names in pairs[:_LISTED] for line in (became, f"  {names}")]
     unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay]
-    head = f"Stays as it is: {counted(len(report.unchanged), 'operator')}"
     return document_of(
         "repad",
         report.name,
         [_headline(report), *declared(report.declared), *remarks(report)],
         [*changes, *more(kinds, _LISTED)],
-        listed(head, unchanged, _LISTED),
+        listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, _LISTED),
         [*_outputs(report)],
-        [*_reference(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
     )
 
@@ -46,7 +45,7 @@ def _headline(report: RepadReport) -> str:
         effect = marked("it no longer runs", "error")
     elif found.uncompared:
         effect = marked("the results may change", "warning")
-    elif all(each.is_equal for each in found.outputs):
+    elif all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
     return f"{model}: {told}; {effect}"
@@ -64,26 +63,10 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield from more(found.outputs, _LISTED)
 
 
-def _difference(output: OutputChange) -> str:
-    if output.before != output.after:
-        was, now = ("x".join(map(str, each)) or "scalar" for each in (output.before, output.after))
-        return f"shape {was} becomes {now}"
-    if output.is_equal:
-        return "equal"
-    if not math.isfinite(output.max_abs):
-        return "differs: NaN, infinity, or no number"
-    return f"differs by up to {output.relative:.2g} of its range (max abs {output.max_abs:.3g})"
-
-
-def _reference(report: RepadReport) -> Iterator[str]:
-    where = shown(report.reference)
-    if report.validation is None:
-        return
-    if report.validation.ok:
-        yield f"Reference {where}: {marked('reproduced', 'good')}"
-    elif not report.difference.fails:
-        yield f"Reference {where}: {marked('DIFFERS', 'error')}: {shown(report.failure)}"
-    yield from (f"  note: {shown(line)}" for line in report.validation.notes)
+def _difference(it: Comparison) -> str:
+    if it.equal or not math.isfinite(it.max_abs):
+        return it.detail or "equal"
+    return f"differs by up to {it.max_rel:.2g} of its greatest magnitude (max abs {it.max_abs:.3g})"
 
 
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from onnxpad.errors import OnnxpadError
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import matching
-from onnxpad.frameworks.repadding.candidates import WHOLE
+from onnxpad.frameworks.repadding.candidates import conventions
 from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching
@@ -52,7 +52,6 @@ def said(line: str) -> str:
                 None,
                 Closeness(),
                 0.0 if "late" in words else 600.0,
-                partial="partial" in words,
                 progress=lambda _, done, __: steps.append(done),
             )
     except OnnxpadError as error:
@@ -72,10 +71,8 @@ def _told(found: Matching) -> str:
         *("note" for _ in found.notes),
         *(f"left: {label}" for label, _ in found.left),
     ]  # fmt: skip
-    rest: list[tuple[object, ...]]
     rest = [(each.name, f"{each.error:.3g}", each.operators) for each in found.tried]
-    rest += [(each.node, *each.others) for each in found.distinguishable]
-    return f"{'; '.join(filter(None, parts))}; {len(rest)} tried and told [{_sum(rest)}]"
+    return f"{'; '.join(filter(None, parts))}; {len(rest)} tried [{_sum(rest)}]"
 
 
 def _sum(value: object) -> str:
@@ -98,7 +95,7 @@ def _reference(graph: Graph, right: str, words: Sequence[str], seed: int) -> dic
     names = right.split("; ")
     names = names * len(sites) if len(names) == 1 else names
     chosen = {
-        id(site.node): WHOLE[name](site) if name in WHOLE else _padding(site, name)
+        id(site.node): conventions(site).get(name) or _padding(site, name)
         for site, name in zip(sites, names, strict=True)
     }
     numbers = np.random.default_rng(seed)

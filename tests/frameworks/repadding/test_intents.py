@@ -81,11 +81,13 @@ NEITHER = NO_CROP = "those of no framework"
 )  # fmt: skip
 def test_what_is_read(node: str, size: str, kernel: int, wanted: str) -> None:
     site = site_of(node, size, kernel)
+    op = op_of(site)
+    assert op is not None
     if wanted in INTENTS:
-        assert intent_of(site) == wanted
+        assert intent_of(site, op) == wanted
     else:
         with pytest.raises(AbsentError, match=re.escape(wanted)):
-            intent_of(site)
+            intent_of(site, op)
 
 
 @pytest.mark.parametrize(

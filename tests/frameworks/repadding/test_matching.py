@@ -2,8 +2,8 @@
 
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import (
-    WHOLE,
     _key,
+    conventions,
     options_of,
 )
 from onnxpad.frameworks.repadding.sites import settled, sites_of
@@ -40,9 +40,10 @@ def test_options_and_conventions() -> None:
     ]  # fmt: skip
     keys = [_key(steady, each.padding) for each in known]
     assert len({*keys}) == len(keys)
-    assert whole.keys() == WHOLE.keys()
+    told = conventions(steady)
+    assert whole.keys() == told.keys()
     for name, at in whole.items():
-        assert keys[at] == _key(steady, WHOLE[name](steady))
+        assert keys[at] == _key(steady, told[name])
 
 
 POOL = "MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)"

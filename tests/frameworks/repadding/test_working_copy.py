@@ -144,20 +144,18 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
 @each_row(
     ("name", "padding", "fed"),
     [
-        ("conv with dilation", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3], [0], [0]]),
-        ("conv with dilation", Padding(None), [[0] * 4, [0] * 4, [1], [0]]),
-        ("conv", Padding(None, odd="begin"), [[0] * 4, [0] * 4, [0], [1]]),
-        ("steady", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3]]),
-        ("steady", Padding(None), [[0, 0, 1, 3], [0, 0, 1, 3]]),  # no size decides
-        ("average pool", Padding(None, counted=True), [[0] * 4, [0] * 4, [1], [0], [0], 1]),
+        ("conv", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3], 0, 0, 0, 0]),
+        ("conv", Padding(None), [[0] * 4, [0] * 4, 1, 0, 0, 0]),
+        ("steady", Padding(None, odd="begin"), [[0] * 4, [0] * 4, 0, 1, 0, 0]),
+        ("average pool", Padding(None, counted=True), [[0] * 4, [0] * 4, 1, 0, 0, 1]),
         ("max pool", Padding(((1, 0), (0, 1)), ceil=True),
-         [[0, 0, 1, 0], [0, 0, 0, 1], [0], [0], [1]]),
+         [[0, 0, 1, 0], [0, 0, 0, 1], 0, 0, 1, 0]),
         ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)),
-         [[0, 0, -1, 0], [0, 0, 0, -1]]),
+         [[0, 0, -1, 0], [0, 0, 0, -1], 0, 0, 0, 0]),
     ],
 )  # fmt: skip
 def test_what_is_fed(name: str, padding: Padding, fed: list[Any]) -> None:
-    """Amounts, of a transposed convolution output_padding too; then flags where sizes decide."""
+    """Amounts, of a transposed convolution output_padding too; then flags."""
     model = built(name, 8, 9)
     context = Context(Graph.from_proto(model))
     sites = sites_of(context)[0]
