@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from operator import itemgetter
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import RUNTIME, few
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.runtimes.sessions import CPU, Array, Source
+from onnxpad.runtimes.sessions import CPU, Array, Source, load_failure
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
 from onnxpad.validation.branches import Entered
@@ -187,9 +188,11 @@ EXCUSES: tuple[Excuse, ...] = (
 class Judgement:
     """The runs of a validation and all that is to be said of them."""
 
-    def __init__(self, lab: Lab, tolerance: Tolerance, notes: Iterable[str]) -> None:
-        """Judge what a lab runs."""
-        self._lab, self._tolerance = lab, tolerance
+    def __init__(
+        self, lab: Lab, tolerance: Tolerance, notes: Iterable[str], repadded: bool
+    ) -> None:
+        """Judge what a lab runs; whether windows are `repadded`, also behind a small scale."""
+        self._lab, self._tolerance, self._repadded = lab, tolerance, repadded
         self._runs, self._notes = list[Run](), [*notes]
         self._warnings, self._hidden = list[str](), dict[str, None]()
         self._left = dict[str, str]()  # what is not compared, where and why, with the latter alone
@@ -233,7 +236,7 @@ class Judgement:
             self._note_compared(cases, judged)
             here = [run for run in self._runs if run.provider == provider]
             fails = any(not run.ok and run.subject == lab.subject for run in here)
-            if fails or self._is_told_apart(provider, cases):
+            if fails or self._is_told_apart(provider, cases, judged):
                 return
         self.leave_out(f"the model has over {MOST_NODES:,} nodes", f"{provider}, optimisation full")
 
@@ -327,7 +330,7 @@ class Judgement:
             if (run.tells or not run.ok) and not is_even:
                 self._compared.add(draw)
 
-    def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
+    def _is_told_apart(self, provider: str, cases: Sequence[Case], runs: Sequence[Run]) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
         lab, told = self._lab, [case.expected.outputs for case in cases]
         lost = [each.name for each in lab.model.outputs if told and each.name not in told[0]]
@@ -337,7 +340,8 @@ class Judgement:
         values = {name: [e[name] for e in told if name in e] for name in (told or [{}])[0]}
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
-        mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
+        near = [e.output for run in runs for e in run.comparisons if self._repadded and not e.equal]
+        mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost, *near))], flat
         if mute and lab.subject == "rewritten":
             draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
             parting, agreeing, untold = of_changed_operators(
@@ -369,6 +373,7 @@ class Judgement:
         mine = [run for run in self._runs if run.subject == lab.subject]
         outcome: Outcome = "nothing compared"
         reason = next(iter(self._left.values()), "no run could be compared")
+        unloaded = partial(load_failure, folder=lab.folder, optimisation=lab.levels[-1])
         # Whether the rewritten model runs at every level, and the original nowhere.
         alone = all(run.excused == (run.optimisation == "off") for run in mine)
         alone = alone and 0 < len(mine) == len(lab.draws) * len(lab.levels)
@@ -380,7 +385,7 @@ class Judgement:
             outcome = "repaired"
             why = lab.results("original", CPU, "off")[0].error
             reason = f"{RUNTIME} runs the result, and not the original ({why})"
-        elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
+        elif (why := unloaded(lab.sources[lab.subject])) and not unloaded(given):
             outcome, never = "failed", (math.nan, math.nan)
             note = f"does not load, as the original does: {why}"
             self._runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))

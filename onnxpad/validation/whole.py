@@ -37,6 +37,7 @@ def validate_models(
     reference: Arrays | None = None,
     limits: Mapping[tuple[str, int], Sizes] | None = None,
     tolerance: Tolerance | None = None,
+    repadded: bool = False,
     progress: Progress | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
@@ -52,7 +53,7 @@ def validate_models(
     models allows, by axis of an input, and `shapes` fixed ones. That the rewritten model runs alone
     is a repair where it `repairs`: an operator that keeps the original from running was changed,
     and the specification certifies all changes. It has to load if `given` does, or else the
-    original. `uncompared` is why nothing is compared.
+    original. `uncompared` is why nothing is compared. Windows have other padding if `repadded`.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
@@ -83,7 +84,7 @@ def validate_models(
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, progress)
-    judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes])
+    judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes], repadded)
     further, sites, runs = tuple[Draw, ...](), list[Entered](), ""
     if uncompared:
         judgement.leave_out(uncompared)

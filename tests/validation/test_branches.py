@@ -161,6 +161,23 @@ def test_what_runs_for_another_reason_is_entered_or_named(name: str) -> None:
     assert onnxpad.validate(model(20), model(20)).validation.ok
 
 
+@pytest.mark.parametrize("version", [17, 18])
+def test_a_body_in_a_function_of_another_version_is_found_or_named(version: int) -> None:
+    def model(pads: str) -> Any:
+        return parsed(f"""<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
+            g ({T} x, int64 n) => (float[] y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}>
+            {{ y = own.F (x, n, w) }}
+            <opset_import: ["" : {version}], domain: "own"> F (x, n, w) => (y) {{
+                k = Constant <value_int = 7> () c = Equal (n, k)
+                y = If (c) <
+                    then_branch = a () => (float[] p) {{ p = Conv <pads = [{pads}]> (x, w) }},
+                    else_branch = b () => (float[] q) {{ q = Neg (x) }}> }}""")
+
+    found = onnxpad.validate(model(RIGHT), model(WRONG))
+    assert found.outcome == ("failed" if version == 18 else "nothing compared")
+    assert onnxpad.validate(model(RIGHT), model(RIGHT)).ok
+
+
 def failing(place: int) -> Any:
     """An If of which one side fails where it takes an element that is not there."""
     return parsed(f"""g ({T} x, bool b) => (float[] y)

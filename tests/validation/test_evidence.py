@@ -117,6 +117,18 @@ class TestOutputsThatTellNothing:
             found = validate_models(before, one(body, initializers=given))
             assert (found.ok, found.outcome) == (False, "nothing compared")
 
+    @pytest.mark.parametrize("scale", [1e-6, 1e-7])
+    def test_other_padding_behind_a_small_scale_is_found(self, scale: float) -> None:
+        def scaled(pads: str) -> Any:
+            given = f"float[1, 2, 3, 1] w = {{1, 2, 3, 4, 5, 6}}, float s = {{{scale}}}"
+            body = f"z = Conv <pads = [{pads}]> (x, w) v = Mul (z, s) y = Add (x, v)"
+            return one(body, initializers=given)
+
+        found = onnxpad.validate(scaled("1,0,1,0"), scaled("0,0,2,0"))
+        assert found.outcome == "failed"
+        assert found.validation.divergence is not None
+        assert found.validation.divergence.tensor == "z"
+
     def test_fix_says_so_too(self) -> None:
         result = onnxpad.fix(classifier("untrained"))
         assert result.changed
