@@ -144,7 +144,6 @@ def validate(
             reference=reference,
             limits=both.limits,
             tolerance=Tolerance(rtol, atol),
-            repadded=bool(padding),
             progress=progress,
             notes=notes,
         )

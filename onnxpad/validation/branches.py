@@ -42,10 +42,7 @@ class Entered(Struct, frozen=True):
 
 
 def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[Entered]]:
-    """The inputs that enter each body in which models differ, or that one lacks, in its model.
-
-    Where functions that cannot be written out (of another version, or too many) differ, none is.
-    """
+    """The inputs that enter each body in which models differ, or that one lacks, in its model."""
     models = {name: lab.proto(name) for name in lab.sources}
     calls = [[*map(str, model.functions)] for model in models.values()]
     within = (node for model in models.values() for each in model.functions for node in each.node)

@@ -70,11 +70,10 @@ def compare(
     equal, special, worst = not len(places), 0, 0
     within, max_abs = equal, 0.0 if equal else nan
     if a.dtype.kind in "iufc" and not equal:
-        gap = np.abs(deviation(a, b))[places]
+        gap = np.maximum(np.abs(deviation(a, b))[places], a.dtype.kind in "iu")
         special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
         limits = allowed(before, tolerance, moved).reshape(-1)[places]
-        # Large integers may differ by a gap of 0.
-        within = not special and bool(np.all((gap <= limits) & (gap + limits > 0)))
+        within = not special and bool(np.all(gap <= limits))
         max_abs = nan if special else float(gap.max())
     if not within:
         first, sides = places[0], f", NaN or infinity on one side in {special} places"

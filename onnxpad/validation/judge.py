@@ -188,11 +188,9 @@ EXCUSES: tuple[Excuse, ...] = (
 class Judgement:
     """The runs of a validation and all that is to be said of them."""
 
-    def __init__(
-        self, lab: Lab, tolerance: Tolerance, notes: Iterable[str], repadded: bool
-    ) -> None:
-        """Judge what a lab runs; whether windows are `repadded`, also behind a small scale."""
-        self._lab, self._tolerance, self._repadded = lab, tolerance, repadded
+    def __init__(self, lab: Lab, tolerance: Tolerance, notes: Iterable[str]) -> None:
+        """Judge what a lab runs."""
+        self._lab, self._tolerance = lab, tolerance
         self._runs, self._notes = list[Run](), [*notes]
         self._warnings, self._hidden = list[str](), dict[str, None]()
         self._left = dict[str, str]()  # what is not compared, where and why, with the latter alone
@@ -340,14 +338,16 @@ class Judgement:
         values = {name: [e[name] for e in told if name in e] for name in (told or [{}])[0]}
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
-        near = [e.output for run in runs for e in run.comparisons if self._repadded and not e.equal]
-        mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost, *near))], flat
-        if mute and lab.subject == "rewritten":
+        mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
+        near = dict.fromkeys((e.output for r in runs for e in r.comparisons if not e.equal), True)
+        near |= dict.fromkeys(mute, False)
+        if near and lab.subject == "rewritten":
             draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
             parting, agreeing, untold = of_changed_operators(
-                lab, mute, draws, provider, self._tolerance
+                lab, near, draws, provider, self._tolerance
             )
-            asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
+            names = few(mute or near, _LISTED)
+            asked = f"outputs {names} hardly tell the models apart; changed operators "
             if parting is not None:
                 self._warnings.append(f"{asked}were compared, and they differ")
                 self._divergence = parting
@@ -379,7 +379,7 @@ class Judgement:
         alone = alone and 0 < len(mine) == len(lab.draws) * len(lab.levels)
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
-        elif any(run.tells and not silent.issuperset(_names(run)) for run in mine):
+        elif any(r.tells and not silent.issuperset(e.output for e in r.comparisons) for r in mine):
             outcome = "nothing compared" if unentered else "passed"
         elif repairs and alone:
             outcome = "repaired"
@@ -406,7 +406,7 @@ class Judgement:
     def _weighed(self, run: Run) -> Run:
         """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
         is_full = run.optimisation == "full"
-        if is_full and run.tells and self._flat.issuperset(_names(run)):
+        if is_full and run.tells and self._flat.issuperset(e.output for e in run.comparisons):
             note = run.note or "no evidence: the outputs are the same for any data, or nearly"
             run = replace(run, flat=True, note=note)
         if (run.excused or run.flat) and run.subject == self._lab.subject:
@@ -433,10 +433,6 @@ def _differing(names: Iterable[str]) -> str:
 def _is_other_kind(seen: Comparison) -> bool:
     """Whether two values are of other shapes or types."""
     return math.isnan(seen.max_abs) and not seen.special
-
-
-def _names(run: Run) -> list[str]:
-    return [each.output for each in run.comparisons]
 
 
 def _is_few(value: Array) -> bool:

@@ -37,7 +37,6 @@ def validate_models(
     reference: Arrays | None = None,
     limits: Mapping[tuple[str, int], Sizes] | None = None,
     tolerance: Tolerance | None = None,
-    repadded: bool = False,
     progress: Progress | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
@@ -53,7 +52,7 @@ def validate_models(
     models allows, by axis of an input, and `shapes` fixed ones. That the rewritten model runs alone
     is a repair where it `repairs`: an operator that keeps the original from running was changed,
     and the specification certifies all changes. It has to load if `given` does, or else the
-    original. `uncompared` is why nothing is compared. Windows have other padding if `repadded`.
+    original. `uncompared` is why nothing is compared.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
@@ -84,7 +83,7 @@ def validate_models(
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, progress)
-    judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes], repadded)
+    judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes])
     further, sites, runs = tuple[Draw, ...](), list[Entered](), ""
     if uncompared:
         judgement.leave_out(uncompared)
