@@ -436,6 +436,6 @@ def _is_other_kind(seen: Comparison) -> bool:
 
 
 def _is_few(value: Array) -> bool:
-    """Whether an output is a few truths, strings, or integers that quantised models have not."""
+    """Whether an output is a few numbers, truths, or strings; of 8 bits quantised models have."""
     kind = value.dtype.kind
-    return value.size <= _FEW and (kind in "bOSU" or (kind in "iu" and value.itemsize > 1))
+    return value.size <= _FEW and (kind in "bOSUf" or (kind in "iu" and value.itemsize > 1))
