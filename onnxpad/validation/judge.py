@@ -339,9 +339,10 @@ class Judgement:
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
         mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
-        near = dict.fromkeys((e.output for r in runs for e in r.comparisons if not e.equal), True)
+        near = {e.output: True for run in runs for e in run.comparisons if not e.equal}
         near |= dict.fromkeys(mute, False)
-        if near and lab.subject == "rewritten":
+        is_cured = any(run.ok and not e.ok for run in runs for e in run.comparisons)
+        if near and lab.subject == "rewritten" and not is_cured:
             draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
             parting, agreeing, untold = of_changed_operators(
                 lab, near, draws, provider, self._tolerance
