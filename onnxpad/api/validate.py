@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from onnxpad import arguments
 from onnxpad.api import Paged, kinds
 from onnxpad.arguments import Dims, ModelSource, Progress, Shapes
-from onnxpad.errors import MismatchError, UsageError, counted, few
+from onnxpad.errors import RUNTIME, MismatchError, UsageError, counted, few
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import PaddingDifference, Validation, parted, why_not
 
@@ -246,6 +246,8 @@ def _resized(original: Graph, rewritten: Graph) -> str:
 
 def _unproven(found: Validation, providers: Sequence[str], *, fallback: bool = True) -> list[str]:
     """Comparisons that were asked for and not made; without a word they would look like passes."""
+    from onnxpad.runtimes.sessions import CPU
+
     lines = [*found.hidden] if found.outcome == "passed" else []
     for provider in providers:
         runs = [run for run in found.runs if run.provider == provider]
@@ -254,9 +256,10 @@ def _unproven(found: Validation, providers: Sequence[str], *, fallback: bool = T
             whys = (*(run.note for run in mine), found.reason, *found.warnings)
             why = next(filter(None, whys), "")
             lines.append(f"nothing was compared on {provider}" + (f": {why}" if why else ""))
-        for place in found.placements:
-            if (place.provider, place.model) != (provider, found.subject):
-                continue
+        places = [each for each in found.placements if each.provider == provider]
+        if not (fallback or places or provider == CPU):
+            lines.append(f"{RUNTIME} does not say which nodes ran on {provider}; 1.24 and later do")
+        for place in (each for each in places if each.model == found.subject):
             if place.nodes == len(place.elsewhere):
                 lines.append(f"no node of the {place.model} model ran on {provider}")
             elif place.elsewhere and not fallback:

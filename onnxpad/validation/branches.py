@@ -44,6 +44,10 @@ class Entered(Struct, frozen=True):
 def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[Entered]]:
     """The inputs that enter each body in which models differ, or that one lacks, in its model."""
     models = {name: lab.proto(name) for name in lab.sources}
+    calls = [[*map(str, model.functions)] for model in models.values()]
+    within = (node for model in models.values() for each in model.functions for node in each.node)
+    if calls[0] != calls[-1] and any(any(named_bodies(each.attribute)) for each in within):
+        return (), [Entered("set of functions that have bodies", ("", (), 0), None)]
     if not any(any(named_bodies(n.attribute)) for m in models.values() for n in m.graph.node):
         return (), []
     bodies = {name: each.bodies for name, each in meanings(lab).items()}

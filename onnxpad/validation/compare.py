@@ -58,14 +58,19 @@ def compare(
     infinities must be at the same places.
     """
     shape, dtype, nan = shape_text(before.shape), before.dtype.name, math.nan
-    if detail := misfit(before, after):
+    # Of a Loop without iterations the runtime takes the sizes from shape inference, but for axis 0.
+    gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
+    detail = f"has type {after.dtype}, was {before.dtype}" if before.dtype != after.dtype else ""
+    if before.shape != after.shape and not gathers:
+        detail = detail or f"has shape {shape_text(after.shape)}, was {shape}"
+    if detail:
         return Comparison(output, False, nan, nan, detail, ok=False, shape=shape, dtype=dtype)
     a, b = _number(before).reshape(-1), _number(after).reshape(-1)
     places, scale = np.flatnonzero(_unequal(a, b)), _greatest(a).item()
     equal, special, worst = not len(places), 0, 0
     within, max_abs = equal, 0.0 if equal else nan
     if a.dtype.kind in "iufc" and not equal:
-        gap = np.abs(deviation(a, b))[places]
+        gap = np.maximum(np.abs(deviation(a, b))[places], a.dtype.kind in "iu")
         special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
         limits = allowed(before, tolerance, moved).reshape(-1)[places]
         within = not special and bool(np.all(gap <= limits))
@@ -124,17 +129,6 @@ def is_discrete(value: Array) -> bool:
         return True
     some = _number(value).reshape(-1)[:_SOME]
     return _CLASSES * len(np.unique(some)) <= some.size
-
-
-def misfit(before: Array, after: Array) -> str:
-    """Why two values cannot be compared element by element, in one line; empty if they can."""
-    if before.dtype != after.dtype:
-        return f"has type {after.dtype}, was {before.dtype}"
-    # Of a Loop without iterations the runtime takes the sizes from shape inference, but for axis 0.
-    gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
-    if before.shape == after.shape or gathers:
-        return ""
-    return f"has shape {shape_text(after.shape)}, was {shape_text(before.shape)}"
 
 
 def tensors(values: Mapping[str, Value]) -> dict[str, Array]:

@@ -30,10 +30,10 @@ from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
-    *((1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96)),
+    *((1, 61, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96)),
     *((1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 16000, 16000), (1, 1, 1)),
 )
-"""Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
+"""Guesses for (batch, even axes, odd axes): 1 above multiples, multiples of 32, large, tiny."""
 
 _STEPS = (2, 4, 8, 16, 32)
 """How far sizes are moved for models that take no other parity, such as those that halve theirs."""

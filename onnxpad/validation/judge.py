@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from operator import itemgetter
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import RUNTIME, few
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.runtimes.sessions import CPU, Array, Source
+from onnxpad.runtimes.sessions import CPU, Array, Source, load_failure
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
 from onnxpad.validation.branches import Entered
@@ -233,7 +234,7 @@ class Judgement:
             self._note_compared(cases, judged)
             here = [run for run in self._runs if run.provider == provider]
             fails = any(not run.ok and run.subject == lab.subject for run in here)
-            if fails or self._is_told_apart(provider, cases):
+            if fails or self._is_told_apart(provider, cases, judged):
                 return
         self.leave_out(f"the model has over {MOST_NODES:,} nodes", f"{provider}, optimisation full")
 
@@ -327,7 +328,7 @@ class Judgement:
             if (run.tells or not run.ok) and not is_even:
                 self._compared.add(draw)
 
-    def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
+    def _is_told_apart(self, provider: str, cases: Sequence[Case], runs: Sequence[Run]) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
         lab, told = self._lab, [case.expected.outputs for case in cases]
         lost = [each.name for each in lab.model.outputs if told and each.name not in told[0]]
@@ -338,12 +339,16 @@ class Judgement:
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
         mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
-        if mute and lab.subject == "rewritten":
+        near = {e.output: True for run in runs for e in run.comparisons if not e.equal}
+        near |= dict.fromkeys(mute, False)
+        is_cured = any(run.ok and not e.ok for run in runs for e in run.comparisons)
+        if near and lab.subject == "rewritten" and not is_cured:
             draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
             parting, agreeing, untold = of_changed_operators(
-                lab, mute, draws, provider, self._tolerance
+                lab, near, draws, provider, self._tolerance
             )
-            asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
+            names = few(mute or near, _LISTED)
+            asked = f"outputs {names} hardly tell the models apart; changed operators "
             if parting is not None:
                 self._warnings.append(f"{asked}were compared, and they differ")
                 self._divergence = parting
@@ -369,18 +374,19 @@ class Judgement:
         mine = [run for run in self._runs if run.subject == lab.subject]
         outcome: Outcome = "nothing compared"
         reason = next(iter(self._left.values()), "no run could be compared")
+        unloaded = partial(load_failure, folder=lab.folder, optimisation=lab.levels[-1])
         # Whether the rewritten model runs at every level, and the original nowhere.
         alone = all(run.excused == (run.optimisation == "off") for run in mine)
         alone = alone and 0 < len(mine) == len(lab.draws) * len(lab.levels)
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
-        elif any(run.tells and not silent.issuperset(_names(run)) for run in mine):
+        elif any(r.tells and not silent.issuperset(e.output for e in r.comparisons) for r in mine):
             outcome = "nothing compared" if unentered else "passed"
         elif repairs and alone:
             outcome = "repaired"
             why = lab.results("original", CPU, "off")[0].error
             reason = f"{RUNTIME} runs the result, and not the original ({why})"
-        elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
+        elif (why := unloaded(lab.sources[lab.subject])) and not unloaded(given):
             outcome, never = "failed", (math.nan, math.nan)
             note = f"does not load, as the original does: {why}"
             self._runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))
@@ -401,7 +407,7 @@ class Judgement:
     def _weighed(self, run: Run) -> Run:
         """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
         is_full = run.optimisation == "full"
-        if is_full and run.tells and self._flat.issuperset(_names(run)):
+        if is_full and run.tells and self._flat.issuperset(e.output for e in run.comparisons):
             note = run.note or "no evidence: the outputs are the same for any data, or nearly"
             run = replace(run, flat=True, note=note)
         if (run.excused or run.flat) and run.subject == self._lab.subject:
@@ -430,11 +436,7 @@ def _is_other_kind(seen: Comparison) -> bool:
     return math.isnan(seen.max_abs) and not seen.special
 
 
-def _names(run: Run) -> list[str]:
-    return [each.output for each in run.comparisons]
-
-
 def _is_few(value: Array) -> bool:
-    """Whether an output is a few truths, strings, or integers that quantised models have not."""
+    """Whether an output is a few numbers, truths, or strings; of 8 bits quantised models have."""
     kind = value.dtype.kind
-    return value.size <= _FEW and (kind in "bOSU" or (kind in "iu" and value.itemsize > 1))
+    return value.size <= _FEW and (kind in "bOSUf" or (kind in "iu" and value.itemsize > 1))

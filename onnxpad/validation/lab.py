@@ -20,7 +20,6 @@ from onnxpad.runtimes.sessions import (
     Session,
     Source,
     folder_of,
-    load_failure,
     open_session,
     read_proto,
     serialised,
@@ -148,10 +147,6 @@ class Lab:
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self.step, self._made, self._planned = "", 0, 0
 
-    def unloaded(self, source: Source) -> str:
-        """Why the runtime does not load a model at the last level; empty if it does."""
-        return load_failure(source, self.folder, self.levels[-1])
-
     def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
         """Draw inputs on which a model runs; returns which, and why the original does not.
 
@@ -263,8 +258,7 @@ class Lab:
             anew=self.model.random,
             outputs=tensors,
         )
-        failed = any(result.error for result in results)
-        return [] if failed else [{**result.outputs} for result in results]
+        return [] if any(e.error for e in results) else [{**e.outputs} for e in results]
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""

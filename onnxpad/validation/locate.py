@@ -5,7 +5,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product, zip_longest
 
@@ -25,6 +25,7 @@ _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
 _ONE_LINE = 400
+_PADDING = {"pads", "auto_pad", "ceil_mode", "count_include_pad"}
 _SHORT = 16  # the most elements of a constant whose numbers are shown
 
 
@@ -118,39 +119,46 @@ def first_difference(
     return None
 
 
-Evidence = tuple[Divergence | None, int, tuple[str, ...]]
-"""What changed operators tell: the first difference if one differs; how many vary with the data
-and agree; and the outputs upstream of which something differs, but no such operator is."""
-
-
 def of_changed_operators(
-    lab: Lab, outputs: Collection[str], draws: Sequence[Draw], provider: str, tolerance: Tolerance
-) -> Evidence:
+    lab: Lab, near: Mapping[str, bool], draws: Sequence[Draw], provider: str, tolerance: Tolerance
+) -> tuple[Divergence | None, int, tuple[str, ...]]:
     """Compare what changed operators upstream of outputs compute, if its name is in both models.
 
     These are windows that compute something else, and the first of other operators that do. Of
-    windows alone it is a fault to differ: other names may have been given to other tensors.
+    windows alone it is a fault to differ: other names may have been given to other tensors. Where
+    outputs are `near` each other, as behind a small scale, only windows padded otherwise are asked.
+    Returned are the first difference; how many operators vary with the data and agree; and the
+    outputs upstream of which something differs, but no such operator is.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     own, other = (each.tensors for each in meanings(lab).values())
     changed = {name for name in ours.made if own[name] != other.get(name)}
-    upstream = ours.upstream(outputs) & changed & theirs.made.keys()
+    outputs = [name for name, is_near in near.items() if not is_near]
+    shared, upstream = changed & theirs.made.keys(), ours.upstream(outputs)
 
     def is_window(name: str) -> bool:
         """Whether it is one in both; a ConvTranspose that took over a crop has the Slice's name."""
         before, after = ours.made[name], theirs.made[name]
         if before.op_type != after.op_type:
             return "Conv" in after.op_type and before.op_type in {"Pad", "Slice"}
-        weights = [own.get(each) for each in before.input[1:]]
-        same = weights == [other.get(each) for each in after.input[1:]]
+        same = [own.get(e) for e in before.input[1:]] == [other.get(e) for e in after.input[1:]]
         return same and ("Conv" in after.op_type or "Pool" in after.op_type)
+
+    def is_padded_otherwise(name: str) -> bool:
+        """Whether it is a window of which padding alone is written otherwise, or a `Pad` is fed."""
+        sides = [(each.made, each.made[name]) for each in (ours, theirs)]
+        one, two = ({(e.name, e.SerializeToString()) for e in each.attribute} for _, each in sides)
+        fed = {made[e].op_type for made, each in sides for e in each.input[:1] if e in made}
+        same = {text for text, _ in one ^ two} <= _PADDING and (one != two or "Pad" in fed)
+        return same and is_window(name)
 
     def begins(name: str) -> bool:
         return all(other.get(each, each) in own.values() for each in theirs.made[name].input)
 
-    asked = [name for name in ours.made if name in upstream and (is_window(name) or begins(name))]
+    asked = {name for name in shared & upstream if is_window(name) or begins(name)}
+    asked |= {name for name in shared & ours.upstream(near) if is_padded_otherwise(name)}
     agreeing, wrong = set[str](), list[str]()
-    for name, pairs in _values(lab, asked, draws, provider):
+    for name, pairs in _values(lab, [e for e in ours.made if e in asked], draws, provider):
         ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
         values = [before for before, _ in pairs]
         if ok and name not in outputs and not (is_flat(values) or all(map(is_discrete, values))):

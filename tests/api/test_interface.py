@@ -156,3 +156,5 @@ def test_what_was_asked_for_and_not_compared() -> None:
     assert _unproven(Validation(True, (run,), placements=places), ["cpu"]) == [
         "no node of the rewritten model ran on cpu"
     ]
+    (unknown,) = _unproven(replace(passed, hidden=()), ["cpu"], fallback=False)
+    assert "does not say which nodes ran on cpu" in unknown

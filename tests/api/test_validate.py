@@ -17,7 +17,7 @@ from onnxpad.api.validate import _resized
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
 from onnxpad.graph import Graph
 from onnxpad.report.json import json_of
-from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
+from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs, run
 from tests.support.rows import each_row, one_in
 
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -177,6 +177,20 @@ class TestLibrary:
         both = onnxpad.validate(wrong, wrong, reference=REFERENCE)
         assert not both.ok
         assert any("the original differs from the reference" in line for line in both.warnings)
+
+    def test_what_a_cured_model_computes_otherwise_inside_is_no_fault(self) -> None:
+        def model(pads: str) -> onnx.ModelProto:
+            return one(
+                f"c = Conv <pads = [{pads}]> (x, w) y = Abs (c) k = ArgMax <axis = 1> (c)",
+                initializers="float[2, 2, 3, 1] w = {1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1}",
+                outputs="float[] y, int64[] k",
+            )
+
+        fed = {"x": np.random.default_rng(0).standard_normal((1, 2, 9, 8)).astype(np.float32)}
+        y, k = run(model("1,0,1,0"), fed)
+        reference = {**fed, "y": y, "k": k}
+        assert onnxpad.validate(model("2,0,0,0"), model("1,0,1,0"), reference=reference).ok
+        assert not onnxpad.validate(model("1,0,1,0"), model("2,0,0,0"), reference=reference).ok
 
     def test_the_layout_of_another_framework(self) -> None:
         with np.load(REFERENCE) as arrays:

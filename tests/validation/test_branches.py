@@ -161,6 +161,39 @@ def test_what_runs_for_another_reason_is_entered_or_named(name: str) -> None:
     assert onnxpad.validate(model(20), model(20)).validation.ok
 
 
+@pytest.mark.parametrize("version", [17, 18])
+def test_a_body_in_a_function_of_another_version_is_found_or_named(version: int) -> None:
+    def model(pads: str) -> Any:
+        return parsed(f"""<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
+            g ({T} x, int64 n) => (float[] y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}>
+            {{ y = own.F (x, n, w) }}
+            <opset_import: ["" : {version}], domain: "own"> F (x, n, w) => (y) {{
+                k = Constant <value_int = 7> () c = Equal (n, k)
+                y = If (c) <
+                    then_branch = a () => (float[] p) {{ p = Conv <pads = [{pads}]> (x, w) }},
+                    else_branch = b () => (float[] q) {{ q = Neg (x) }}> }}""")
+
+    found = onnxpad.validate(model(RIGHT), model(WRONG))
+    assert found.outcome == ("failed" if version == 18 else "nothing compared")
+    assert onnxpad.validate(model(RIGHT), model(RIGHT)).ok
+
+
+def test_few_floats_that_a_body_rounds_are_no_evidence() -> None:
+    def model(pads: str) -> Any:
+        return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
+            g (float[1, 2, 7, 6] x) => (float[] y, float[] z) <int64 n = {{1}}> {{
+            y, z = Loop (n, , x) <body = l (int64 i, bool g, float[1, 2, 7, 6] s)
+                => (bool o, float[1, 2, 7, 6] t, float[] u) {{
+                o = Identity (g) t = Identity (s) r = Relu (x)
+                a = AveragePool <kernel_shape = [3, 2], strides = [2, 2], pads = [{pads}]> (r)
+                u = Floor (a) }}> }}""")
+
+    found = onnxpad.validate(model("0, 0, 2, 0"), model("1, 0, 1, 0"))
+    assert all(each.equal for run in found.validation.runs for each in run.comparisons)
+    assert found.exit_code == 5
+    assert onnxpad.validate(model("0, 0, 2, 0"), model("0, 0, 2, 0")).ok
+
+
 def failing(place: int) -> Any:
     """An If of which one side fails where it takes an element that is not there."""
     return parsed(f"""g ({T} x, bool b) => (float[] y)

@@ -44,6 +44,7 @@ def test_equal(before: Any, after: Any) -> None:
         pytest.param(f32(INF), f32(-INF), "infinity", id="the other infinity"),
         pytest.param(f32(3.4e38), f32(INF), "infinity", id="overflow"),
         pytest.param(np.array([7]), np.array([8]), "7 became 8", id="integers off by one"),
+        pytest.param(np.array([1 << 60]), np.array([1 + (1 << 60)]), "6977", id="large integers"),
         pytest.param(np.array([True]), np.array([False]), "True became False", id="booleans"),
         pytest.param(np.array(["a"], object), np.array(["b"], object), "a became b", id="strings"),
         pytest.param(f32(1, 2), f32(1, 2, 3), "has shape 3, was 2", id="shape"),

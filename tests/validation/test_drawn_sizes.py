@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import onnxpad
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
@@ -34,11 +35,11 @@ def image(*shape: int | str, **sizes: Sizes) -> Input:
 def test_the_sizes_that_are_guessed_in_order() -> None:
     choices = [*size_choices([image("N", 3, "H", "W")])]
     assert [(each["N"], each["H"], each["W"]) for each in choices] == [
-        (1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96),
+        (1, 61, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96),
         (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1),
     ]  # fmt: skip
     signal = [each["T"] for each in size_choices([image(1, 3, "T")])]
-    assert signal == [63, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
+    assert signal == [61, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
     assert [*size_choices([image(2, 3)])] == [{}]
     assert [*size_choices([image(_MOST_ELEMENTS + 1)])] == [{}]  # nothing is open
 
@@ -48,6 +49,17 @@ def test_guessed_sizes_end_at_a_number_of_elements(channels: int, allowed: bool)
     choices = [*size_choices([image(1, channels, "H", 1)])]
     assert ({"H": 64} in choices) == allowed
     assert {"H": 32} in choices
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4, 5, 6])
+def test_padding_that_few_sizes_need_is_drawn(stride: int) -> None:
+    """A small SAME window that steps far pads nothing but at sizes 1 above a multiple."""
+
+    def steps(how: str) -> Any:
+        return parsed(f"""g (float[1, 1, L] x) => (float[] y) <float[1, 1, 2] w = {{1, 2}}> {{
+            y = Conv <strides = [{stride}], kernel_shape = [2], auto_pad = "{how}"> (x, w) }}""")
+
+    assert onnxpad.validate(steps("SAME_UPPER"), steps("VALID")).outcome == "failed"
 
 
 def test_limited_sizes_come_first_last_and_from_the_middle() -> None:

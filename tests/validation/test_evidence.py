@@ -117,6 +117,33 @@ class TestOutputsThatTellNothing:
             found = validate_models(before, one(body, initializers=given))
             assert (found.ok, found.outcome) == (False, "nothing compared")
 
+    @pytest.mark.parametrize(
+        ("window", "right", "wrong"),
+        [
+            ("Conv <PAD> (x, w)", "pads = [1,0,1,0]", "pads = [0,0,2,0]"),
+            ("MaxPool <kernel_shape = [2,2], auto_pad = PAD> (x)", '"SAME_UPPER"', '"SAME_LOWER"'),
+            ("MaxPool <kernel_shape = [2,2], strides = [2,2], PAD> (x)", "ceil_mode = 1", ""),
+            ("Conv (p, w) p = Pad (x, PAD)", "a", "b"),
+        ],
+    )
+    def test_other_padding_behind_a_small_scale_is_found(
+        self, window: str, right: str, wrong: str
+    ) -> None:
+        def scaled(pad: str) -> Any:
+            given = "float[2, 2, 3, 1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6}, float s = {1e-7}"
+            given += ", int64[8] a = {0,0,1,0,0,0,1,0}, int64[8] b = {0,0,0,0,0,0,2,0}"
+            first, _, then = window.replace("PAD", pad).replace(", >", ">").partition(") p")
+            body = (
+                f"p{then}" * bool(then)
+                + f" z = {first}{')' * bool(then)} g = GlobalAveragePool (z)"
+            )
+            return one(f"{body} v = Mul (g, s) y = Add (x, v)", initializers=given)
+
+        found = onnxpad.validate(scaled(right), scaled(wrong))
+        assert found.outcome == "failed"
+        assert found.validation.divergence is not None
+        assert onnxpad.validate(scaled(right), scaled(right)).ok
+
     def test_fix_says_so_too(self) -> None:
         result = onnxpad.fix(classifier("untrained"))
         assert result.changed

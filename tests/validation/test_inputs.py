@@ -144,9 +144,9 @@ def test_the_other_sizes_differ_in_batch_and_parity() -> None:
         ]
 
     model = parsed("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }", opset=21)
-    moved = [(2, 3, 63 + step, 65 + step) for step in (2, 4, 8, 16, 32)]
-    ends = [(1, 3, 62, 64), *moved, (2, 3, 63, 65)]
-    assert others() == [(1, 3, 63, 65), (2, 3, 62, 64), *ends]
+    moved = [(2, 3, 61 + step, 65 + step) for step in (2, 4, 8, 16, 32)]
+    ends = [(1, 3, 60, 64), *moved, (2, 3, 61, 65)]
+    assert others() == [(1, 3, 61, 65), (2, 3, 60, 64), *ends]
     steps = {"H": Sizes(32, 320, 32), "W": Sizes(5, 9)}
     assert others(**steps) == [(1, 3, 32, 5), (2, 3, 64, 6), (1, 3, 64, 6), (2, 3, 32, 5)]
     assert others(N=Sizes(1, 1), H=Sizes(7, 7), W=Sizes(9, 9)) == [(1, 3, 7, 9)]
