@@ -140,7 +140,7 @@ def of_changed_operators(
         """Whether it is one in both; a ConvTranspose that took over a crop has the Slice's name."""
         before, after = ours.made[name], theirs.made[name]
         if before.op_type != after.op_type:
-            return "Conv" in after.op_type and before.op_type in {"Pad", "Slice"}
+            return after.op_type == "ConvTranspose" and before.op_type in {"Pad", "Slice"}
         same = [own.get(e) for e in before.input[1:]] == [other.get(e) for e in after.input[1:]]
         return same and ("Conv" in after.op_type or "Pool" in after.op_type)
 
