@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from onnxpad.api import Paged, kinds
+from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onnxpad.report.layout import Screen
 
 
-class CheckResult(Paged, FileReport, frozen=True, kw_only=True, dict=True):
+class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
 
     Its fields are those of `onnxpad.report.FileReport`.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
+from onnxpad.errors import ValidationError
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
@@ -103,8 +104,47 @@ class Report:
         """The report that the command prints."""
         return self.text().rstrip("\n")
 
+    def __repr__(self) -> str:
+        """The class and the first line of the report."""
+        from onnxpad.report.text import one_line
 
-class Noted(Struct, Report, frozen=True, kw_only=True):
+        return one_line(self, str(self).partition("\n")[0])
+
+    def _repr_html_(self) -> str:
+        """The report that a terminal shows, for notebooks."""
+        from onnxpad.page.document_page import fragment_of
+
+        return fragment_of(self.document())
+
+    def to_html(self) -> str:
+        """The whole report as one self-contained HTML page, as the command's `--html` writes it."""
+        from onnxpad.page.document_page import page_of
+
+        return page_of(self.document("full"))
+
+
+class Judged(Report):
+    """A result with which something may be wrong."""
+
+    __slots__ = ()
+
+    @property
+    def failure(self) -> str:
+        """Why it is not `ok`, in one line; else empty."""
+        raise NotImplementedError
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; `failure` says what is."""
+        return not self.failure
+
+    def raise_for_failure(self) -> None:
+        """Raises ValidationError, which says why, unless `ok`."""
+        if self.failure:
+            raise ValidationError(self.failure)
+
+
+class Noted(Report, Struct, frozen=True, kw_only=True):
     """What every report on models may have beside its result.
 
     Attributes:
@@ -317,7 +357,7 @@ class FileOutcome(Struct, frozen=True):
         return found
 
 
-class FolderReport(Struct, Report, frozen=True):
+class FolderReport(Report, Struct, frozen=True):
     """The result of a command for many models.
 
     Attributes:
@@ -427,7 +467,7 @@ class RepadReport(Noted, frozen=True):
         return 3 if self.failure else 0
 
 
-class ValidateReport(Noted, frozen=True):
+class ValidationResult(Noted, Judged, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -455,9 +495,13 @@ class ValidateReport(Noted, frozen=True):
     next: str = ""
 
     @property
-    def ok(self) -> bool:
-        """Whether everything asked for was compared and agreed."""
-        return self.validation.ok and not self.unproven
+    def failure(self) -> str:
+        """Why not everything asked for was compared and agreed, in one line; else empty."""
+        from onnxpad.validation.result import why_not
+
+        unproven, found = "; ".join(self.unproven), self.validation
+        is_told = found.ok or (unproven and found.outcome == "nothing compared")
+        return unproven if is_told else why_not(found)
 
     @property
     def outcome(self) -> str:
@@ -471,7 +515,7 @@ class ValidateReport(Noted, frozen=True):
         return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
 
 
-class ShowReport(Noted, frozen=True):
+class ShowResult(Noted, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
