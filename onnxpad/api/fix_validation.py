@@ -43,8 +43,6 @@ def validated(
 
     def verdict(outcome: RunResult) -> Validation:
         """The verdict on the model as the run has made it, compared with the original."""
-        if not model.changed:
-            return not_validated("no change was kept", probes=probe.count)
         if model.has_external_data and model.path is None:
             why = "its external data cannot be found; pass the path of the model"
             return not_validated(why, probes=probe.count)

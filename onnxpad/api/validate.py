@@ -181,13 +181,11 @@ def _compared(
     both = _recorded_by_both(original, rewritten)
     untouched, labels = original.mark(), labels_of(original)
     domain = given_domain(original, shapes, dims, recorded=both)
-    fixed = declared_sizes(original)
-    for (name, axis), declared in declared_sizes(rewritten).items():
-        place = name, axis
-        shaped = fixed.get(place) if name in domain.declared else None
-        sizes = shaped or domain.given.get(labels.get(place, ""))
-        if sizes is not None and declared.first not in sizes:
-            told = f"declares {declared} for axis {axis} of input {name!r}, not {sizes}"
+    shaped = {at: size for at, size in declared_sizes(original).items() if at[0] in domain.declared}
+    for place, size in declared_sizes(rewritten).items():
+        sizes = shaped.get(place) or domain.given.get(labels.get(place, ""))
+        if sizes is not None and size.first not in sizes:
+            told = f"declares {size} for axis {place[1]} of input {place[0]!r}, not {sizes}"
             raise MismatchError(f"the rewritten model {told}")
     limits = SizeDomain(given=domain.given)
     padding = padding_differences(original, rewritten, domain=limits) if graphs[1:] else ()

@@ -369,12 +369,6 @@ class FolderReport(Report, Struct, frozen=True):
     ran: str
     files: tuple[FileOutcome, ...]
 
-    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text, with one line a model."""
-        from onnxpad.report.layout import UNBROKEN, text_of
-
-        return text_of(self.document(view), screen or UNBROKEN)
-
     @property
     def exit_code(self) -> int:
         """The worst of all; 0 without any."""
