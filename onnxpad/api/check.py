@@ -19,7 +19,6 @@ from onnxpad.rewrite.run import Run
 
 if TYPE_CHECKING:
     from onnxpad.report.documents import Document, View
-    from onnxpad.report.layout import Screen
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
@@ -38,10 +37,6 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     def document(self, view: View = "full") -> Document:
         """The report in blocks, always with all that there is."""
         return self.report().document("full")
-
-    def text(self, screen: Screen | None = None, view: View = "full") -> str:
-        """The report as `onnxpad check` prints it, with all that there is."""
-        return self.report().text(screen, "full")
 
     def __repr__(self) -> str:
         """The result in one line."""

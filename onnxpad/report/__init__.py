@@ -303,12 +303,6 @@ class CheckReport(Noted, frozen=True):
     convention: str = ""
     fix_command: str = ""
 
-    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text, with the path of its file in every line."""
-        from onnxpad.report.layout import UNBROKEN, by_path
-
-        return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)
-
     @property
     def exit_code(self) -> int:
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
