@@ -41,9 +41,9 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     def __repr__(self) -> str:
         """The result in one line."""
         from onnxpad.report.documents.check_document import severities
-        from onnxpad.report.text import one_line
+        from onnxpad.report.layout import unmarked
 
-        return one_line(self, f"{severities(self.report())}, {self._options.goal}")
+        return f"<CheckResult: {unmarked(severities(self.report()))}>"
 
 
 def check(

@@ -36,7 +36,6 @@ def validated(
         return outcome, None, ()
 
     from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.rewrite.heal import healed
     from onnxpad.validation.whole import validate_models
 
     assert isinstance(probe, NeighbourhoodProbe)
@@ -67,6 +66,8 @@ def validated(
 
     found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed":
+        from onnxpad.rewrite.heal import healed
+
         outcome, found, barred = healed(run, verdict, outcome, found)
         if found.outcome == "failed" and run.domain.declared:
             return f"{why_not(found)}, whatever is changed"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from json import loads
-from typing import TYPE_CHECKING, ClassVar
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
 
@@ -76,6 +77,12 @@ WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
 
 
+def _named(module: str, name: str) -> Callable[..., Any]:
+    """A builder or renderer of reports by its name: it knows reports, which know it by that."""
+    found: Callable[..., Any] = getattr(import_module(f"onnxpad.{module}"), name)
+    return found
+
+
 class Report:
     """What every report can do: be told in blocks, or as text."""
 
@@ -90,8 +97,7 @@ class Report:
     def document(self, view: View = "brief") -> Document:
         """The report in blocks: what fits a screen, or all that there is."""
         name = f"{self.command}_document"
-        module = import_module(f"onnxpad.report.documents.{name}")
-        found: Document = getattr(module, name)(self, view)
+        found: Document = _named(f"report.documents.{name}", name)(self, view)
         return found
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
@@ -106,21 +112,16 @@ class Report:
 
     def __repr__(self) -> str:
         """The class and the first line of the report."""
-        from onnxpad.report.text import one_line
-
-        return one_line(self, str(self).partition("\n")[0])
+        first, _, _ = str(self).partition("\n")
+        return f"<{type(self).__name__}: {shorten(first, 150)}>"
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""
-        from onnxpad.page.document_page import fragment_of
-
-        return fragment_of(self.document())
+        return str(_named("page.document_page", "fragment_of")(self.document()))
 
     def to_html(self) -> str:
         """The whole report as one self-contained HTML page, as the command's `--html` writes it."""
-        from onnxpad.page.document_page import page_of
-
-        return page_of(self.document("full"))
+        return str(_named("page.document_page", "page_of")(self.document("full")))
 
 
 class Judged(Report):
