@@ -38,13 +38,6 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         """The report in blocks, always with all that there is."""
         return self.report().document("full")
 
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.documents.check_document import severities
-        from onnxpad.report.layout import unmarked
-
-        return f"<CheckResult: {unmarked(severities(self.report()))}>"
-
 
 def check(
     model: ModelSource, *, convention: str | None = None, **options: Unpack[OptionKeywords]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
 
-from onnxpad.errors import ValidationError
+from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
@@ -265,6 +265,11 @@ class FileReport(Noted, frozen=True):
     path: str = "model"
     findings: tuple[Finding, ...] = ()
     error: str = ""
+
+    def __repr__(self) -> str:
+        """The class, the path, and how much was found."""
+        path, found = shorten(repr(self.path), 150), counted(len(self.findings), "finding")
+        return f"<{type(self).__name__}: {path}: {found}>"
 
     @property
     def remarks(self) -> list[tuple[Severity, str]]:
