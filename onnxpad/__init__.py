@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from onnxpad.api.match import match as match
     from onnxpad.api.repad import RepadResult as RepadResult
     from onnxpad.api.repad import repad as repad
-    from onnxpad.api.show import ShowResult as ShowResult
     from onnxpad.api.show import show as show
-    from onnxpad.api.validate import ValidationResult as ValidationResult
     from onnxpad.api.validate import validate as validate
     from onnxpad.arguments import ModelSource as ModelSource
     from onnxpad.declared import Row as Row
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from onnxpad.finding import Severity as Severity
     from onnxpad.folders.serving import fix_all as fix_all
     from onnxpad.report import FileOutcome as FileOutcome
+    from onnxpad.report import ShowResult as ShowResult
+    from onnxpad.report import ValidationResult as ValidationResult
     from onnxpad.rewrite.pass_api import Context as Context
     from onnxpad.rewrite.pass_api import Match as Match
     from onnxpad.rewrite.pass_api import Pass as Pass
@@ -56,13 +56,13 @@ _MODULES = {
     "api.extensions": {"register", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
     "api.repad": {"RepadResult", "repad"},
-    "api.show": {"ShowResult", "show"},
-    "api.validate": {"ValidationResult", "validate"},
+    "api.show": {"show"},
+    "api.validate": {"validate"},
     "api.check": {"CheckResult", "check"},
     "api.fix": {"FixResult", "fix"},
     "api.ir_pass": {"FixPaddingPass"},
     "folders.serving": {"fix_all"},
-    "report": {"FileOutcome"},
+    "report": {"FileOutcome", "ShowResult", "ValidationResult"},
 }
 __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir
 

@@ -12,8 +12,8 @@ from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult
-    from onnxpad.api.validate import ValidationResult
     from onnxpad.arguments import ModelSource
+    from onnxpad.report import ValidationResult
 
 
 def assert_clean(

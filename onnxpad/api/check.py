@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from onnxpad.api import Paged, kinds
+from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
@@ -19,10 +19,9 @@ from onnxpad.rewrite.run import Run
 
 if TYPE_CHECKING:
     from onnxpad.report.documents import Document, View
-    from onnxpad.report.layout import Screen
 
 
-class CheckResult(Paged, FileReport, frozen=True, kw_only=True, dict=True):
+class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
 
     Its fields are those of `onnxpad.report.FileReport`.
@@ -38,17 +37,6 @@ class CheckResult(Paged, FileReport, frozen=True, kw_only=True, dict=True):
     def document(self, view: View = "full") -> Document:
         """The report in blocks, always with all that there is."""
         return self.report().document("full")
-
-    def text(self, screen: Screen | None = None, view: View = "full") -> str:
-        """The report as `onnxpad check` prints it, with all that there is."""
-        return self.report().text(screen, "full")
-
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.documents.check_document import severities
-        from onnxpad.report.text import one_line
-
-        return one_line(self, f"{severities(self.report())}, {self._options.goal}")
 
 
 def check(

@@ -33,13 +33,7 @@ class Explanation(ExplainReport, Report, frozen=True):
     """The result of `explain`: all conventions for one operator at its size."""
 
     command = "explain"
-
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.documents.explain_document import question_text
-        from onnxpad.report.text import counted, one_line
-
-        return one_line(self, f"{question_text(self)}; {counted(len(self.agree), 'way')} to pad")
+    __repr__ = Report.__repr__
 
 
 def explain(

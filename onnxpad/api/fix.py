@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
-from onnxpad.api import Paged, kinds
+from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.finding import Finding, NextOption
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
 
 
-class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
+class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.
@@ -51,10 +51,6 @@ class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, 
         from onnxpad.validation.result import why_not
 
         return why_not(self.validation)
-
-    @property
-    def _refusal(self) -> str:
-        return self.failure if self.outcome is Outcome.INVALID else ""
 
     @cached_property
     def next(self) -> NextOption | None:

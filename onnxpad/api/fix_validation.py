@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -30,17 +29,43 @@ def validated(
 
     Returned are what the run made and kept; the result of running both models on drawn inputs or
     those given, None where nothing changed; and the findings whose changes were taken back, since
-    the model failed with them. Or why the runtime does not load a result that declares sizes, where
-    it loads the original, or computes something else.
+    the model failed with them. Or why a result that declares sizes fails, whatever is changed.
     """
-    verdict = partial(_verdict, run, source, progress, inputs)
-    if not run.graph.model.changed:
+    probe, model = run.probe, run.graph.model
+    if not model.changed:
         return outcome, None, ()
+
+    from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.validation.whole import validate_models
+
+    assert isinstance(probe, NeighbourhoodProbe)
+
+    def verdict(outcome: RunResult) -> Validation:
+        """The verdict on the model as the run has made it, compared with the original."""
+        if model.has_external_data and model.path is None:
+            why = "its external data cannot be found; pass the path of the model"
+            return not_validated(why, probes=probe.count)
+        rewritten, folder = model.to_run()
+        unseen, nodes = _specified(run.decided, outcome.changes), _nodes(run.decided)
+        told = f"compared with the original with pads as specified (--trust spec) for {nodes}"
+        found = validate_models(
+            source if run.decided_model is None else run.decided_model,
+            rewritten,
+            folder=folder,
+            samples=3 if run.domain.given else 1,
+            sizes=run.limits,
+            inputs=inputs,
+            limits=recorded_sizes(run.graph).limits,
+            progress=progress,
+            notes=[f"{told}, which {RUNTIME} reads otherwise"] if nodes and not unseen else (),
+            repairs=_repairs(run.decided, outcome, probe.repaired),
+            given=source,
+            uncompared=unseen,
+        )
+        return replace(found, probes=probe.count)
+
     found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed":
-        if run.domain.declared and (why := _not_loaded(run, source)):
-            return why
-
         from onnxpad.rewrite.heal import healed
 
         outcome, found, barred = healed(run, verdict, outcome, found)
@@ -49,60 +74,17 @@ def validated(
     return outcome, found, barred
 
 
-def _not_loaded(run: Run, source: Source) -> str:
-    """Why the runtime does not load a result; empty if it does, or not the original either."""
-    from onnxpad.runtimes.sessions import folder_of, load_failure
-
-    why = load_failure(*run.graph.model.to_run())
-    return "" if why and load_failure(source, folder_of(source)) else why
-
-
-def _verdict(
-    run: Run,
-    source: Source,
-    progress: Progress | None,
-    inputs: Arrays | None,
-    outcome: RunResult,
-) -> Validation:
-    """The verdict on the model as a run has made it, compared with the original."""
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.validation.whole import validate_models
-
-    probe, model = run.probe, run.graph.model
-    assert isinstance(probe, NeighbourhoodProbe)
-    if not model.changed:
-        return not_validated("no change was kept", probes=probe.count)
-    if model.has_external_data and model.path is None:
-        why = "its external data cannot be found; pass the path of the model"
-        return not_validated(why, probes=probe.count)
-    rewritten, folder = model.to_run()
-    unseen = _specified(run.decided, outcome.changes)
-    decided = ", ".join(each.node for each in run.decided)
-    told = f"compared with the original with pads as specified (--trust spec) for {decided}, which"
-    found = validate_models(
-        source if run.decided_model is None else run.decided_model,
-        rewritten,
-        folder=folder,
-        samples=3 if run.domain.given else 1,
-        sizes=run.limits,
-        inputs=inputs,
-        limits=recorded_sizes(run.graph).limits,
-        progress=progress,
-        notes=[f"{told} {RUNTIME} reads otherwise"] if decided and not unseen else (),
-        repairs=_repairs(run.decided, outcome, probe.repaired),
-        given=source,
-        uncompared=unseen,
-    )
-    return replace(found, probes=probe.count)
-
-
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
     """Why the runtime cannot show that a model decided by the specification is right, if so."""
     late = [each for each in others if Assumption.TRUSTS_SPEC in each.certificate.assumptions]
     if not late and (others or not decided):
         return ""
-    nodes = ", ".join(each.node for each in (*decided, *late))
+    nodes = _nodes((*decided, *late))
     return f"{RUNTIME} computes something else than the specification for {nodes} in the original"
+
+
+def _nodes(changes: Sequence[Change]) -> str:
+    return ", ".join(each.node for each in changes)
 
 
 def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:

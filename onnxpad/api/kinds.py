@@ -14,6 +14,7 @@ from onnxpad.arguments import Source
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
 from onnxpad.process import gc_paused
+from onnxpad.report import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,27 +128,6 @@ def naming(model: Source) -> Iterator[None]:
         raise ModelError(f"{model}: {error}") from error
 
 
-class Judged:
-    """A result with which something may be wrong."""
-
-    __slots__ = ()
-
-    @property
-    def failure(self) -> str:
-        """Why it is not `ok`, in one line; else empty."""
-        raise NotImplementedError
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong; `failure` says what is."""
-        return not self.failure
-
-    def raise_for_failure(self) -> None:
-        """Raises ValidationError, which says why, unless `ok`."""
-        if self.failure:
-            raise ValidationError(self.failure)
-
-
 class ModelResult(Judged):
     """A result that holds a model."""
 
@@ -158,7 +138,7 @@ class ModelResult(Judged):
     @property
     def _refusal(self) -> str:
         """Why the model is not given without more ado; else empty."""
-        return self.failure
+        return self.failure if self.exit_code == 3 else ""
 
     @property
     def model(self) -> onnx.ModelProto:

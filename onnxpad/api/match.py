@@ -26,14 +26,6 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
     _graph: Graph
     _same_kind: kinds.SameKind
 
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.text import counted, one_line
-
-        by = f" by {self.matching.by!r}" if self.matching.by else ""
-        why = f": {self.reason}" if self.reason else ""
-        return one_line(self, f"{self.outcome}{by}, {counted(len(self.changes), 'change')}{why}")
-
     @property
     def outcome(self) -> Outcome:
         """`matched`, `matches already` or `not matched`."""

@@ -22,14 +22,6 @@ class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dic
     _graph: Graph
     _same_kind: kinds.SameKind
 
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.text import counted, one_line
-
-        why = f": {self.failure}" if self.failure else ""
-        changes = counted(len(self.changes), "change")
-        return one_line(self, f"{self.outcome} to {self.to}, {changes}{why}")
-
     @property
     def is_changed(self) -> bool:
         """Whether any padding changed; else `model` is the original."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnxpad.api import Paged, kinds
+from onnxpad.api import kinds
 from onnxpad.api.check import at_targets
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
@@ -16,18 +16,9 @@ from onnxpad.inventory import chosen, sites_in, written_sites
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
-from onnxpad.report import ShowReport
+from onnxpad.report import ShowResult
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run
-
-__all__ = ["ShowResult", "show"]
-
-
-class ShowResult(Paged, ShowReport, frozen=True):
-    """The result of `show`, which prints as its report.
-
-    Its fields are those of `onnxpad.report.ShowReport`.
-    """
 
 
 def show(

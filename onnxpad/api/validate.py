@@ -12,35 +12,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from onnxpad import arguments
-from onnxpad.api import Paged, kinds
+from onnxpad.api import kinds
 from onnxpad.arguments import Dims, ModelSource, Progress, Shapes
 from onnxpad.errors import RUNTIME, MismatchError, UsageError, counted, few
-from onnxpad.report import ValidateReport
-from onnxpad.validation.result import PaddingDifference, Validation, parted, why_not
+from onnxpad.report import ValidationResult
+from onnxpad.validation.result import PaddingDifference, Validation, parted
 
 if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
     from onnxpad.validation.given import Arrays
-
-
-class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
-    """The result of `validate`: its report, with the figures of the verdict at hand."""
-
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.text import counted, one_line
-
-        why = "" if self.ok else f": {self.failure}"
-        return one_line(self, f"{self.outcome}, {counted(len(self.validation.runs), 'run')}{why}")
-
-    @property
-    def failure(self) -> str:
-        """Why it is not `ok`, in one line; else empty."""
-        unproven, outcome = "; ".join(self.unproven), self.validation.outcome
-        why = unproven if outcome == "nothing compared" else ""
-        return "" if self.ok else why or why_not(self.validation) or unproven
 
 
 def validate(
@@ -199,13 +181,11 @@ def _compared(
     both = _recorded_by_both(original, rewritten)
     untouched, labels = original.mark(), labels_of(original)
     domain = given_domain(original, shapes, dims, recorded=both)
-    fixed = declared_sizes(original)
-    for (name, axis), declared in declared_sizes(rewritten).items():
-        place = name, axis
-        shaped = fixed.get(place) if name in domain.declared else None
-        sizes = shaped or domain.given.get(labels.get(place, ""))
-        if sizes is not None and declared.first not in sizes:
-            told = f"declares {declared} for axis {axis} of input {name!r}, not {sizes}"
+    shaped = {at: size for at, size in declared_sizes(original).items() if at[0] in domain.declared}
+    for place, size in declared_sizes(rewritten).items():
+        sizes = shaped.get(place) or domain.given.get(labels.get(place, ""))
+        if sizes is not None and size.first not in sizes:
+            told = f"declares {size} for axis {place[1]} of input {place[0]!r}, not {sizes}"
             raise MismatchError(f"the rewritten model {told}")
     limits = SizeDomain(given=domain.given)
     padding = padding_differences(original, rewritten, domain=limits) if graphs[1:] else ()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from json import loads
-from typing import TYPE_CHECKING, ClassVar
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
 
+from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
@@ -75,6 +77,12 @@ WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
 
 
+def _named(module: str, name: str) -> Callable[..., Any]:
+    """A builder or renderer of reports by its name: it knows reports, which know it by that."""
+    found: Callable[..., Any] = getattr(import_module(f"onnxpad.{module}"), name)
+    return found
+
+
 class Report:
     """What every report can do: be told in blocks, or as text."""
 
@@ -89,8 +97,7 @@ class Report:
     def document(self, view: View = "brief") -> Document:
         """The report in blocks: what fits a screen, or all that there is."""
         name = f"{self.command}_document"
-        module = import_module(f"onnxpad.report.documents.{name}")
-        found: Document = getattr(module, name)(self, view)
+        found: Document = _named(f"report.documents.{name}", name)(self, view)
         return found
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
@@ -103,8 +110,42 @@ class Report:
         """The report that the command prints."""
         return self.text().rstrip("\n")
 
+    def __repr__(self) -> str:
+        """The class and the first line of the report."""
+        first, _, _ = str(self).partition("\n")
+        return f"<{type(self).__name__}: {shorten(first, 150)}>"
 
-class Noted(Struct, Report, frozen=True, kw_only=True):
+    def _repr_html_(self) -> str:
+        """The report that a terminal shows, for notebooks."""
+        return str(_named("page.document_page", "fragment_of")(self.document()))
+
+    def to_html(self) -> str:
+        """The whole report as one self-contained HTML page, as the command's `--html` writes it."""
+        return str(_named("page.document_page", "page_of")(self.document("full")))
+
+
+class Judged(Report):
+    """A result with which something may be wrong."""
+
+    __slots__ = ()
+
+    @property
+    def failure(self) -> str:
+        """Why it is not `ok`, in one line; else empty."""
+        raise NotImplementedError
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; `failure` says what is."""
+        return not self.failure
+
+    def raise_for_failure(self) -> None:
+        """Raises ValidationError, which says why, unless `ok`."""
+        if self.failure:
+            raise ValidationError(self.failure)
+
+
+class Noted(Report, Struct, frozen=True, kw_only=True):
     """What every report on models may have beside its result.
 
     Attributes:
@@ -224,6 +265,11 @@ class FileReport(Noted, frozen=True):
     findings: tuple[Finding, ...] = ()
     error: str = ""
 
+    def __repr__(self) -> str:
+        """The class, the path, and how much was found."""
+        path, found = shorten(repr(self.path), 150), counted(len(self.findings), "finding")
+        return f"<{type(self).__name__}: {path}: {found}>"
+
     @property
     def remarks(self) -> list[tuple[Severity, str]]:
         """What is said of the file itself: the error, warnings and notes."""
@@ -261,12 +307,6 @@ class CheckReport(Noted, frozen=True):
     files: tuple[FileReport, ...]
     convention: str = ""
     fix_command: str = ""
-
-    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text, with the path of its file in every line."""
-        from onnxpad.report.layout import UNBROKEN, by_path
-
-        return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)
 
     @property
     def exit_code(self) -> int:
@@ -316,7 +356,7 @@ class FileOutcome(Struct, frozen=True):
         return found
 
 
-class FolderReport(Struct, Report, frozen=True):
+class FolderReport(Report, Struct, frozen=True):
     """The result of a command for many models.
 
     Attributes:
@@ -327,12 +367,6 @@ class FolderReport(Struct, Report, frozen=True):
     command = "folder"
     ran: str
     files: tuple[FileOutcome, ...]
-
-    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text, with one line a model."""
-        from onnxpad.report.layout import UNBROKEN, text_of
-
-        return text_of(self.document(view), screen or UNBROKEN)
 
     @property
     def exit_code(self) -> int:
@@ -415,7 +449,7 @@ class RepadReport(Noted, frozen=True):
         return 3 if self.failure else 0
 
 
-class ValidateReport(Noted, frozen=True):
+class ValidationResult(Noted, Judged, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -443,9 +477,13 @@ class ValidateReport(Noted, frozen=True):
     next: str = ""
 
     @property
-    def ok(self) -> bool:
-        """Whether everything asked for was compared and agreed."""
-        return self.validation.ok and not self.unproven
+    def failure(self) -> str:
+        """Why not everything asked for was compared and agreed, in one line; else empty."""
+        from onnxpad.validation.result import why_not
+
+        unproven, found = "; ".join(self.unproven), self.validation
+        is_told = found.ok or (unproven and found.outcome == "nothing compared")
+        return unproven if is_told else why_not(found)
 
     @property
     def outcome(self) -> str:
@@ -459,7 +497,7 @@ class ValidateReport(Noted, frozen=True):
         return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
 
 
-class ShowReport(Noted, frozen=True):
+class ShowResult(Noted, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:

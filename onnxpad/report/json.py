@@ -58,8 +58,10 @@ class Failed(Struct, frozen=True):
 
 
 COMMANDS = {
-    **{f"{command.title()}Report": command for command in ("fix", "check", "validate", "match")},
-    **{f"{command.title()}Report": command for command in ("repad", "show", "explain", "folder")},
+    **{f"{name.title()}Report": name for name in ("fix", "check", "match", "repad", "explain")},
+    "FolderReport": "folder",
+    "ShowResult": "show",
+    "ValidationResult": "validate",
     "RulePages": "rule",
     "Diagnosis": "doctor",
     "TargetList": "targets",
@@ -83,7 +85,7 @@ VIEWS: Mapping[str, str] = {
     "CheckReport": "style=options.style trust=options.trust convention? html? fail_on files "
     "summary",
     "FileReport": "path error? failing findings notes warnings ~config",
-    "ValidateReport": "original rewritten? inputs? reference? outcome providers seconds unproven "
+    "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds unproven "
     "next? html? validation ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
@@ -98,7 +100,7 @@ VIEWS: Mapping[str, str] = {
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
     "declared written=delivery.written? older=delivery.older? data=delivery.data "
     "seconds notes warnings ~config",
-    "ShowReport": "model? asked ~targets? total sites conventions findings=others notes warnings "
+    "ShowResult": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",
     "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
     "kernel=windows.kernel# stride=windows.stride dilation=windows.dilation auto_pad ceil_mode "

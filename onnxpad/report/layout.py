@@ -159,7 +159,9 @@ class Screen(Struct, frozen=True):
 
 
 def text_of(document: Document, screen: Screen) -> str:
-    """A document as text, with an empty line between its sections."""
+    """A document as text, with an empty line between its sections, or by path."""
+    if document.by_path:
+        return "".join(by_path(group, screen) for group in document.groups)
     sections = []
     for group in document.groups:
         head = [marked(group.title, "strong")] * bool(group.title)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from textwrap import shorten
 from typing import TypeVar
 
 from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.layout import marked, unmarked
+from onnxpad.report.layout import marked
 
 NODES_A_REASON = 8
 
@@ -109,11 +108,6 @@ def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
 def labelled(item: Finding | Change) -> str:
     """The node of a change or finding with its operator: `conv1 (Conv)`."""
     return f"{shown(item.node)} ({shown(item.op_type)})"
-
-
-def one_line(result: object, text: str) -> str:
-    """The `repr` of a result: its class, and the rest in few words."""
-    return f"<{type(result).__name__}: {shorten(shown(unmarked(text)), 150)}>"
 
 
 _T = TypeVar("_T")

@@ -12,7 +12,7 @@ from msgspec.structs import fields, replace
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
 from onnxpad.options import Options
-from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
+from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidationResult
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import Paint, Screen, marked, plain
 from onnxpad.validation.result import (
@@ -51,7 +51,7 @@ def fix_text(report: FixReport, paint: Paint = plain) -> str:
     return report.text(Screen(None, paint), "full")
 
 
-def whole(report: ValidateReport, paint: Paint = plain) -> str:
+def whole(report: ValidationResult, paint: Paint = plain) -> str:
     """The whole report of `validate`, without broken lines."""
     return report.text(Screen(None, paint), "full")
 
@@ -303,9 +303,9 @@ DIVERGENCE = Divergence(
 )
 
 
-def validated(*runs: Run, unproven: tuple[str, ...] = (), **values: object) -> ValidateReport:
+def validated(*runs: Run, unproven: tuple[str, ...] = (), **values: object) -> ValidationResult:
     base = Validation(ok=all(run.ok for run in runs), runs=runs)
-    return ValidateReport(
+    return ValidationResult(
         original="a.onnx",
         rewritten="b.onnx",
         inputs="",
@@ -354,13 +354,13 @@ class TestValidated:
 def test_paddings_that_differ_are_in_json() -> None:
     pair = PaddingDifference("y", ("c (Conv)", "c (Conv)"), (((0, 1),), ((1, 0),)))
     found = replace(VALID, padding=(pair,))
-    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
+    report = ValidationResult("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
     document = json.loads(json_of(report))
     assert document["validation"]["padding"][0]["pads"] == ["[0, 1]", "[1, 0]"]
 
 
 def test_nothing_compared_stands_at_the_top() -> None:
     found = not_validated("no kernel")
-    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
+    report = ValidationResult("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
     assert (report.outcome, report.exit_code) == ("nothing compared", 5)
     assert json.loads(json_of(report))["outcome"] == "nothing compared"

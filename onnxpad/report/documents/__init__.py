@@ -77,11 +77,13 @@ class Document(Struct, frozen=True):
         command: The command whose report it is.
         title: What it is about, such as the path of a model.
         groups: The sections, with an empty line between them in a text.
+        by_path: Whether a text has each line whole instead, with the path that titles its section.
     """
 
     command: str
     title: str
     groups: Sequence[Group]
+    by_path: bool = False
 
 
 def document_of(command: str, title: str, *sections: Sequence[Block]) -> Document:

@@ -42,7 +42,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
     of_all = Group("", [*configurations(each.config for each in files), "; ".join(said)])
     title = files[0].path if len(files) == 1 else f"{len(files):,} models"
-    return Document("check", title, [*findings_groups(shorter), *errors, of_all])
+    return Document("check", title, [*findings_groups(shorter), *errors, of_all], by_path=True)
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import FIX, PaddingSite, PathNode
-from onnxpad.report import ShowReport
+from onnxpad.report import ShowResult
 from onnxpad.report import text as pieces
 from onnxpad.report.documents import (
     Cell,
@@ -27,7 +27,7 @@ from onnxpad.report.text import counted, grouped, shown
 _MOST_ADVICE = 2
 
 
-def show_document(result: ShowReport, view: View = "brief") -> Document:
+def show_document(result: ShowResult, view: View = "brief") -> Document:
     """All padding of a model as a table, or what was asked for in full; on a page in full."""
     told, sections = result.sites, list[Group]()
     if not result.asked and result.sites:
@@ -39,7 +39,7 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     return Document("show", result.model or "model", groups)
 
 
-def headline(result: ShowReport) -> str:
+def headline(result: ShowResult) -> str:
     """The number of operators in one line."""
     model = marked(shown(result.model or "model"), "strong") + pieces.for_targets(result.targets)
     if not result.total:
@@ -92,7 +92,7 @@ def _fate(site: PaddingSite) -> str:
     return "stays" if site.stays else ""
 
 
-def _ending(result: ShowReport) -> Iterator[str]:
+def _ending(result: ShowResult) -> Iterator[str]:
     if result.conventions:
         yield f"conventions: {'; '.join(map(shown, result.conventions))}"
     sites = result.sites
@@ -117,7 +117,7 @@ def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
     return shown(advice.replace("MODEL", words) if advice.startswith(FIX) else advice)
 
 
-def _site(site: PaddingSite, result: ShowReport) -> Group:
+def _site(site: PaddingSite, result: ShowResult) -> Group:
     """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
-from onnxpad.report import ValidateReport
+from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import NODES_A_REASON, configurations, counted, grouped, more, shown
@@ -15,7 +15,7 @@ from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Va
 OUTPUTS_A_RUN = 20
 
 
-def validate_document(report: ValidateReport, view: View = "brief") -> Document:
+def validate_document(report: ValidationResult, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
     runs = counted(len(report.validation.runs), "run")
@@ -53,7 +53,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     return [Group(title, blocks) for title, blocks in parts.items() if blocks]
 
 
-def verdict(report: ValidateReport) -> str:
+def verdict(report: ValidationResult) -> str:
     """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
