@@ -21,8 +21,8 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     other paths of a model. Raises UsageError where no model is named, OSError where a folder cannot
     be searched.
     """
-    real, places = cache(os.path.realpath), dict[Path, tuple[Path, Path]]()
-    left_out = Path(real(but)) if but else None
+    real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
+    left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     for argument in arguments:
         found, root = [argument], argument.parent
         if argument.is_dir():
@@ -36,8 +36,8 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             root = next(each for each in argument.parents if not has_magic(str(each)))
         models = sorted(each for each in found if not each.name.endswith(RESULT))
         models.sort(key=lambda each: len(each.parts))  # ways round through links come last
-        whole = {each: Path(real(each.parent), each.name) for each in models}
-        taken = [each for each in models if left_out not in whole[each].parents]
+        whole = {each: f"{real(each.parent)}{os.sep}{each.name}" for each in models}
+        taken = [each for each in models if not whole[each].startswith(left_out)]
         if not taken:
             told = "results, and all below --output, are none"
             raise UsageError(f"{argument}: there is no .onnx file here; {told}")

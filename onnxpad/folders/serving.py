@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from subprocess import TimeoutExpired
 from threading import Thread
 from typing import Any, Unpack
 
@@ -78,11 +77,11 @@ def outcomes(
         for worker in (working := [*busy - {None}]):
             worker.process.terminate()
         for worker in working:
-            with suppress(TimeoutExpired):
+            with suppress(Exception):  # that it takes longer
                 worker.process.wait(_GRACE)
             worker.process.kill()
 
-    atexit.register(end)  # of a program that looks no further
+    atexit.register(end)  # of a program that looks no further; before the pool's own end
     try:
         for _ in range(min(jobs, len(pairs))):
             Thread(target=serve, daemon=True).start()
