@@ -74,8 +74,8 @@ def test_results_beside_models_are_no_inputs() -> None:
 
 
 def test_one_model_in_a_process_of_its_own() -> None:
-    for words, line in (("--time-limit 60", "1 change"), ("--jobs 1", "nothing to change")):
-        code, lines = told("fix", "in/a/same.onnx", "--in-place", *words.split())
+    for words, line in (("--time-limit=60", "1 change"), ("--jobs=1", "nothing to change")):
+        code, lines = told("fix", "in/a/same.onnx", "--in-place", words)
         assert (code, lines[0]) == (0, f"in/a/same.onnx: {line}")
 
 
@@ -98,8 +98,8 @@ def test_a_configuration_is_of_its_models() -> None:
     Path("onnxpad.toml").write_text("target = 'own.toml'")
     for text in ("[", "x"):
         Path("own.toml").write_text(text)
-        found = data("check", "in/open.onnx", "--resume", "runs")["files"][0]["line"]
-        assert found == data("check", "in/open.onnx", "--jobs", 1)["files"][0]["line"]
+        found = told("check", "in/open.onnx", "--resume", "runs")
+        assert found == told("check", "in/open.onnx", "--jobs", 1)
 
 
 def test_a_size_that_is_typed_is_of_each_model() -> None:

@@ -127,8 +127,8 @@ def test_patterns_and_repeated_names() -> None:
 def test_links_and_other_ways_to_a_model() -> None:
     Path("in/loop").symlink_to(".")
     Path("in/link.onnx").symlink_to("plain.onnx")
-    found = models_in([Path("in/**"), Path("in/../in/plain.onnx")])
-    assert {*map(str, found)} == {*ALL, "in/link.onnx"}
+    found = map(str, models_in([Path("in/**"), Path("in/../in/plain.onnx")]))
+    assert sorted(found) == sorted([*ALL, "in/link.onnx"])
     assert len(outcomes("in", in_place=True, validate=False)) == 3
     Path("alias").symlink_to("in")
     Path("out").mkdir()
@@ -143,10 +143,9 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     odd = os.fsdecode(b"odd/-\xff[x]\n.onnx")
     Path(odd).parent.mkdir()
     onnx.save(SAME, odd)
-    (location := onnx.StringStringEntryProto()).key, location.value = "location", "a\0b"
     model = onnx.ModelProto.FromString(SAME.SerializeToString())
+    model.graph.initializer[0].external_data.add(key="location", value="a\0b")
     model.graph.initializer[0].data_location = 1
-    model.graph.initializer[0].external_data.append(location)
     Path("odd/nul.onnx").write_bytes(model.SerializeToString())
     os.mkfifo("odd/pipe.onnx")
     for _ in range(2):

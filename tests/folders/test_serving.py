@@ -77,14 +77,13 @@ def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
 
 
 def test_a_time_limit_while_a_file_is_written(tmp_path: Path) -> None:
-    (found,) = outcomes(behave, {Path("write"): tmp_path / "out"}, time_limit=2.0)
+    (found,) = outcomes(behave, {Path("write"): tmp_path / "out"}, time_limit=4.0)
     assert (found.outcome, len([*tmp_path.iterdir()])) == ("time limit", 1)
 
 
 def test_a_program_that_ends_does_no_more(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(ENDS)
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "log")]
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
+    command, here = [sys.executable, "-c", ENDS, str(tmp_path / "log")], {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, env=os.environ | here, check=True)
     assert 1 <= len((tmp_path / "log").read_text().splitlines()) <= 5
 
 
@@ -130,7 +129,7 @@ class TestResume:
             self.again("a")
 
     def test_a_record_that_is_damaged_or_is_of_others(self) -> None:
-        assert self.again("a") == ["a"]
+        self.again("a")
         with sqlite3.connect("runs") as database:
             database.execute("UPDATE outcomes SET data = 'x'")
         assert (self.again("a"), self.again("a")) == (["a"], [])
@@ -149,13 +148,9 @@ for each in outcomes(behave, pairs, jobs=2):
     print(each.path, flush=True)
 """
 """A script without a guard, which no process imports."""
-ENDS = (
-    RUN.partition("pairs")[0]
-    + """
-made = outcomes(behave, {Path(f"{number}"): None for number in range(99)}, Path(sys.argv[1]))
-next(made)
+ENDS = f"""{RUN.partition("pairs")[0]}
+next(made := outcomes(behave, {{Path(str(n)): None for n in range(99)}}, Path(sys.argv[1])))
 """
-)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as a terminal sends them")
