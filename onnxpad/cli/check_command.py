@@ -39,7 +39,7 @@ def check(asked: Asked) -> int:
     unreadable model (the others are still reported).
     """
     require_page(asked, *asked.paths)
-    if any(asked.some(*MANY).values()):
+    if {*asked.some(*MANY).values()} != {None}:
         from onnxpad.cli.many import checked, over_all
         from onnxpad.folders import paths
 

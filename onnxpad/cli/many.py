@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import Asked, options_given
+from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import called, options_for, painter, progress_bar, write
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
+from onnxpad.folders.paths import models_in
 
 _APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
     *("form", "check_form", "quiet", "verbose")
@@ -55,8 +57,8 @@ def over_all(
                 *options,
                 of_one,
                 reads=reads,
-                targets=asked.target or (),
-                jobs=asked.jobs or 1,
+                decide=deciding(asked, found) if asked.resume else (),
+                jobs=1 if asked.jobs is None else asked.jobs,
                 progress=progress,
                 **asked.some("time_limit", "resume"),
             )
@@ -70,6 +72,25 @@ def over_all(
         failing = sum(each.exit_code > 0 for each in made)
         write("".join(lines[:failing] if asked.quiet else lines))
     return report.exit_code
+
+
+def partners(old: Path, new: Path) -> dict[Path, Path]:
+    """The models of two folders by their place, of which one may not be there; or two models."""
+    if not (old.is_dir() or new.is_dir()):
+        return {old: new}
+    places = {place for folder in (old, new) for place in models_in([folder]).values()}
+    return {old / place: new / place for place in sorted(places)}
+
+
+def deciding(asked: Asked, models: Iterable[Path]) -> Iterator[Path]:
+    """The files that decide too: targets, configurations of the models, and targets in these."""
+    yield from map(Path, asked.target or ())
+    near = [above(each / "model") for each in {each.parent for each in models}]
+    for file in {folder / name for folders in near for folder in folders for name in FILES}:
+        if file.is_file():
+            yield file
+            named = re.findall(r"[^\"'\n]+\.toml", file.read_text("utf-8", "replace"))
+            yield from (file.parent / each for each in {*named})
 
 
 def fixed(model: Path, target: Path, copies: bool, asked: Asked) -> Any:

@@ -244,7 +244,7 @@ def is_many(asked: Asked, *models: Path) -> bool:
     """Whether several models are named, a folder or a pattern, or an option of such runs."""
     names = [each for each in models if has_magic(str(each)) and not each.exists()]
     names += [each for each in models if each.is_dir()]
-    return len(models) > 1 or bool(names) or any(asked.some(*MANY).values())
+    return len(models) > 1 or bool(names) or {*asked.some(*MANY).values()} != {None}
 
 
 def target_of(asked: Asked, ending: str) -> Path:

@@ -21,8 +21,7 @@ def validate(asked: Asked) -> int:
     require_page(asked, asked.original, asked.rewritten)
     options = options_given(asked)
     if asked.rewritten is not None and is_many(asked, asked.original):
-        from onnxpad.cli.many import over_all, validated
-        from onnxpad.folders.paths import partners
+        from onnxpad.cli.many import over_all, partners, validated
 
         found = partners(asked.original, asked.rewritten)
         return over_all(asked, "validate", validated, found, reads=2)

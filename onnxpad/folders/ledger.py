@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from glob import glob
+from json import dumps, loads
 from pathlib import Path
+from stat import S_IFMT, S_IFREG
 
-from msgspec import json
+from msgspec import MsgspecError, convert
+from msgspec.structs import asdict
 
 from onnxpad import __version__
 from onnxpad.errors import ModelError, OutputError
@@ -29,20 +33,26 @@ class Ledger:
         try:
             self._db = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("BEGIN IMMEDIATE")  # fails where nothing can be written
             self._db.execute("CREATE TABLE IF NOT EXISTS outcomes (key PRIMARY KEY, data, files)")
+            self._db.execute("SELECT key, data, files FROM outcomes LIMIT 1").fetchall()
+            self._db.commit()
         except sqlite3.Error as error:
             raise OutputError(f"{path}: cannot keep outcomes ({error}); name another") from None
 
     def known(self, key: str) -> FileOutcome | None:
         """The outcome by its key, if the files that it wrote are still as they were."""
-        row = self._db.execute("SELECT data, files FROM outcomes WHERE key = ?", (key,)).fetchone()
-        found = json.decode(row[0], type=FileOutcome) if row else None
-        return found if found and row[1] == digest(found.written) else None
+        asked = "SELECT data, files FROM outcomes WHERE key = ?"
+        with suppress(sqlite3.Error, MsgspecError, ValueError, TypeError):  # damaged, or not there
+            data, files = self._db.execute(asked, (key,)).fetchone()
+            found = convert(loads(data), FileOutcome)
+            return found if files == digest(found.written) else None
+        return None
 
     def keep(self, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
         if outcome.text or outcome.outcome in {"model", "usage"}:
-            row = key, json.encode(outcome), digest(outcome.written)
+            row = key, dumps(asdict(outcome)), digest(outcome.written)
             with suppress(sqlite3.Error):  # as of a full disk: it is done again
                 self._db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", row)
 
@@ -53,24 +63,19 @@ def key_of(asked: object, reads: Iterable[Path]) -> str:
     return digest(files, repr((asked, _VERSIONS)))
 
 
-def configurations(models: Iterable[Path]) -> list[Path]:
-    """The files that may configure what is done with one of some models."""
-    near = {Path.cwd(), *(each.absolute().parent for each in models)}
-    folders = {above for folder in near for above in (folder, *folder.parents)}
-    names = "onnxpad.toml", "pyproject.toml"
-    return sorted(file for each in folders for name in names if (file := each / name).exists())
-
-
 def digest(paths: Iterable[str | Path], text: str = "") -> str:
-    """The digest of the content of files, or of why they cannot be read, and of a text."""
+    """The digest of the content of files, or of why they have none, and of a text."""
     whole = hashlib.sha256(text.encode())
     for path in paths:
         try:
-            with open(path, "rb") as file:  # noqa: PTH123  # a third of the time for many
-                while block := file.read(1 << 20):
-                    whole.update(block)
-                whole.update(b"%d bytes" % file.tell())
-        except OSError as error:
+            kind = S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # a third of the time for many
+            whole.update(b"%d" % kind)
+            if kind == S_IFREG:  # others, as a pipe, may never end
+                with open(path, "rb") as file:  # noqa: PTH123
+                    while block := file.read(1 << 20):
+                        whole.update(block)
+                    whole.update(b"%d bytes" % file.tell())
+        except (OSError, ValueError) as error:
             whole.update(type(error).__name__.encode())
     return whole.hexdigest()
 
@@ -78,7 +83,7 @@ def digest(paths: Iterable[str | Path], text: str = "") -> str:
 def _external(model: Path) -> Iterator[Path]:
     """The files with the external data of a model; none if it cannot be read."""
     with suppress(OSError, ModelError):
-        data = model.read_bytes()
+        data = model.read_bytes() if model.is_file() else b""
         if b"location" in data:  # else onnx is not needed
             from onnxpad.file.external import reference
             from onnxpad.file.skeleton import read_bytes

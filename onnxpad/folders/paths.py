@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
 
@@ -16,11 +17,12 @@ RESULT = ".fixed.onnx"
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
     """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
-    Left out are results, also those below the folder `but`, hidden folders, and links to folders.
-    Raises UsageError where no model is named, OSError where a folder cannot be searched.
+    Left out are results, also those below the folder `but`, hidden folders, links to folders, and
+    other paths of a model. Raises UsageError where no model is named, OSError where a folder cannot
+    be searched.
     """
-    places, seen = dict[Path, Path](), set[Path]()
-    left_out = but.absolute() if but else None
+    real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
+    left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     for argument in arguments:
         found, root = [argument], argument.parent
         if argument.is_dir():
@@ -29,15 +31,19 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
                 folders[:] = [name for name in folders if not name.startswith(".")]
                 found += [Path(folder, name) for name in names if name.lower().endswith(".onnx")]
         elif has_magic(str(argument)) and not argument.exists():
-            found = [*map(Path, glob(str(argument), recursive=True))]  # noqa: PTH207
+            named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
+            found = [each for each in named if each.suffix.lower() == ".onnx" and not each.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
-        whole = {each: each.absolute() for each in sorted(found) if not each.name.endswith(RESULT)}
-        taken = [each for each in whole if left_out not in whole[each].parents]
+        models = sorted(each for each in found if not each.name.endswith(RESULT))
+        models.sort(key=lambda each: len(each.parts))  # ways round through links come last
+        whole = {each: f"{real(each.parent)}{os.sep}{each.name}" for each in models}
+        taken = [each for each in models if not whole[each].startswith(left_out)]
         if not taken:
-            raise UsageError(f"{argument}: there is no .onnx file here; results are none")
-        places |= {each: each.relative_to(root) for each in taken if whole[each] not in seen}
-        seen |= {*whole.values()}
-    return places
+            told = "results, and all below --output, are none"
+            raise UsageError(f"{argument}: there is no .onnx file here; {told}")
+        for each in taken:
+            places.setdefault(whole[each], (each, each.relative_to(root)))
+    return dict(places.values())
 
 
 def _fail(error: OSError) -> None:
@@ -49,28 +55,29 @@ def fixes(
 ) -> dict[Path, Path | None]:
     """The file to write for each model: in a folder that mirrors the tree, itself, or beside it.
 
-    Raises UsageError where two have the same place, OutputError where the folder is a file.
+    Of links to one model, one is left. Raises UsageError where two have the same place, or a result
+    would replace a model through a link; OutputError where the folder is a file.
     """
     places = models_in(arguments, folder)
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if folder and folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is a file; several models are written to a folder")
-    if folder and len({*places.values()}) < len(places):
-        raise UsageError(f"{folder}: two models have the same place there; name a folder above")
 
-    def target(model: Path, place: Path) -> Path | None:
-        if in_place:
-            return Path(os.path.realpath(model))
-        name = f"{model.name.removesuffix('.onnx')}{RESULT}"
-        return folder / place if folder else model.with_name(name) if beside else None
-
-    return {model: target(model, place) for model, place in places.items()}
-
-
-def partners(old: Path, new: Path) -> dict[Path, Path]:
-    """The models of two folders by their place, of which one may not be there; or two models."""
-    if not (old.is_dir() or new.is_dir()):
-        return {old: new}
-    places = {place for folder in (old, new) for place in models_in([folder]).values()}
-    return {old / place: new / place for place in sorted(places)}
+    real = cache(os.path.realpath)
+    if in_place:
+        led = {real(each): each for each in reversed([*places])}
+        return {model: Path(path) for path, model in reversed(led.items())}
+    if not (folder or beside):
+        return dict.fromkeys(places)
+    found = {
+        each: folder / place if folder else Path(f"{str(each).removesuffix('.onnx')}{RESULT}")
+        for each, place in places.items()
+    }
+    homes, results = {real(each.parent) for each in places}, {*found.values()}
+    if len(results) < len(places):
+        raise UsageError(f"{folder or 'results'}: two models have the same place there")
+    led_to = {real(each) for each in results if each.is_symlink() or real(each.parent) in homes}
+    if lost := led_to and led_to & {*map(real, places)}:
+        raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
+    return {**found}

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
-from subprocess import TimeoutExpired
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Unpack
 
 from onnxpad.arguments import Progress
-from onnxpad.folders.ledger import Ledger, configurations, digest, key_of
+from onnxpad.errors import UsageError
+from onnxpad.folders.ledger import Ledger, digest, key_of
 from onnxpad.folders.paths import fixes
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.runtime import LimitError
+from onnxpad.runtimes.runtime import CrashError, LimitError
 
 _GROWN = 1 << 30
 """Bytes beyond which a process is replaced after its model."""
@@ -31,7 +33,7 @@ def outcomes(
     pairs: Mapping[Path, Path | None],
     *options: Any,
     reads: int = 1,
-    targets: Iterable[str] = (),
+    decide: Iterable[Path] = (),
     jobs: int = 1,
     time_limit: float | None = None,
     resume: Path | None = None,
@@ -40,38 +42,59 @@ def outcomes(
     """The outcome of each model as it comes, and of those that are known already.
 
     A function of a module is called with a model, its second path, and options, of which `repr`
-    says all. It returns a report, and reads the first path or both, and targets that are files.
+    says all. It returns a report, and reads the first path or both, and files that `decide`.
     """
-    begin, busy, lanes = time.monotonic(), set[Any](), ThreadPoolExecutor(max(1, jobs))
+    begin, busy, todo = time.monotonic(), set[Any](), iter(pairs.items())
     ledger = Ledger(resume) if resume else None
-    shared = digest([*map(Path, targets), *configurations(pairs)]) if ledger else ""
+    if jobs < 1 or not (time_limit is None or time_limit > 0):
+        raise UsageError("there is at least one job, and the time limit is above zero")
+    shared = (files := sorted(decide)), digest(files) if ledger else ""
 
     def served(*pair: Path | None) -> FileOutcome:
-        asked = (*pair, *options)
+        asked, read = (*pair, *options), [*filter(None, pair[:reads])]
         if ledger is None:
             return _asked(busy, time_limit, call, jobs, *asked)
-        key = key_of((call.__qualname__, shared, asked), filter(None, pair[:reads]))
+        key = key_of(given := (call.__qualname__, shared, asked), read)
         if (found := ledger.known(key)) is None:
-            ledger.keep(key, found := _asked(busy, time_limit, call, jobs, *asked))
+            found = _asked(busy, time_limit, call, jobs, *asked)
+            if key == key_of(given, read):  # else a file changed meanwhile
+                ledger.keep(key, found)
         return found
 
-    try:
-        made = as_completed([lanes.submit(served, *pair) for pair in pairs.items()])
-        for done, each in enumerate(made, 1):
-            if progress is not None:
-                left = (time.monotonic() - begin) / done * (len(pairs) - done)
-                progress(f"{left / 60:.0f} min left", done, len(pairs))
-            yield each.result()
-    finally:
-        lanes.shutdown(wait=False, cancel_futures=True)
+    done = SimpleQueue[Any]()  # an interrupt may leave the locks of a `Future` as they are
+
+    def serve() -> None:
+        for pair in todo:
+            if None in busy:
+                return
+            try:
+                done.put(served(*pair))
+            except BaseException as error:  # a defect here
+                done.put(error)
+
+    def end() -> None:
         busy.add(None)  # no other process begins
         for worker in (working := [*busy - {None}]):
             worker.process.terminate()
         for worker in working:
-            with suppress(TimeoutExpired):
+            with suppress(Exception):  # that it takes longer
                 worker.process.wait(_GRACE)
             worker.process.kill()
-        lanes.shutdown()
+
+    atexit.register(end)  # of a program that looks no further; before the pool's own end
+    try:
+        for _ in range(min(jobs, len(pairs))):
+            Thread(target=serve, daemon=True).start()
+        for count in range(1, len(pairs) + 1):
+            if isinstance(found := done.get(), BaseException):
+                raise found
+            if progress is not None:
+                left = (time.monotonic() - begin) / count * (len(pairs) - count)
+                progress(f"{left / 60:.0f} min left", count, len(pairs))
+            yield found
+    finally:
+        end()
+        atexit.unregister(end)
 
 
 def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
@@ -90,7 +113,8 @@ def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
         usual = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
         kind, code = getattr(error, "kind", usual[0]), getattr(error, "exit_code", usual[1])
         line = str(error).removeprefix(f"{path}: ") or type(error).__name__
-        if (ended := worker.process.returncode) is not None:
+        ended = worker.process.returncode
+        if isinstance(error, CrashError) and ended is not None:
             kind, line = "crash", f"its process ended ({ended})"
             if isinstance(error, LimitError):
                 kind, line = "time limit", f"took over {limit} s"
@@ -161,7 +185,7 @@ def fix_all(
         fixes(map(Path, named), folder, in_place=in_place),
         folder is not None,
         {"validate": validate, "run_timeout": run_timeout, **options},
-        targets=Options.of(options).targets,
+        decide=map(Path, Options.of(options).targets),
         jobs=jobs,
         time_limit=time_limit,
         resume=None if resume is None else Path(resume),

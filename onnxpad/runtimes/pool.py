@@ -90,12 +90,17 @@ class Worker:
 
     def _exchanged(self, request: object) -> Any:
         """What comes back for a request."""
+        from subprocess import TimeoutExpired
+
         limit = _limit.get()
         self.connection.send(request)
         if not self._ready:  # its imports are no part of a run
             self.connection.recv()
             self._ready = True
         if limit is not None and not self.connection.poll(min(limit, _LONGEST)):
+            self.connection.close()  # it removes what it has half written
+            with suppress(TimeoutExpired):
+                self.process.wait(_PATIENCE)
             raise LimitError(f"did not end within {limit:g} s (run_timeout)")
         return self.connection.recv()
 

@@ -29,6 +29,8 @@ def behave(model: Path, other: Path | None, log: Path | None = None) -> Any:
             time.sleep(60)
         case "defect":
             raise ValueError("a defect")
+        case "changes":
+            model.write_text("changed")
         case "model":
             raise ModelError(f"{model}: is damaged")
         case "system":

@@ -74,8 +74,8 @@ def test_results_beside_models_are_no_inputs() -> None:
 
 
 def test_one_model_in_a_process_of_its_own() -> None:
-    for words, line in (("--time-limit 60", "1 change"), ("--jobs 1", "nothing to change")):
-        code, lines = told("fix", "in/a/same.onnx", "--in-place", *words.split())
+    for words, line in (("--time-limit=60", "1 change"), ("--jobs=1", "nothing to change")):
+        code, lines = told("fix", "in/a/same.onnx", "--in-place", words)
         assert (code, lines[0]) == (0, f"in/a/same.onnx: {line}")
 
 
@@ -93,8 +93,13 @@ def test_a_configuration_is_of_its_models() -> None:
     assert found["exit_code"] == 0
     fixed = {each["path"]: each for each in data("fix", "in", "-o", "out")["files"]}
     assert fixed["in/open.onnx"]["report"]["config"]["options"]["style"] == "pad"
-    Path("onnxpad.toml").write_text("")
+    Path("onnxpad.toml").rename("in/a/onnxpad.toml")
     assert data("check", "in", "--resume", "runs")["exit_code"] == 1
+    Path("onnxpad.toml").write_text("target = 'own.toml'")
+    for text in ("[", "x"):
+        Path("own.toml").write_text(text)
+        found = told("check", "in/open.onnx", "--resume", "runs")
+        assert found == told("check", "in/open.onnx", "--jobs", 1)
 
 
 def test_a_size_that_is_typed_is_of_each_model() -> None:
@@ -125,6 +130,8 @@ def test_validate_two_trees() -> None:
         ("fix in --diff", "--diff is for one model"),
         ("fix in --html page.html", "--html is for one model"),
         ("fix in --in-place -o out", "exclude each other"),
+        ("fix in --jobs 0", "there is at least one job"),
+        ("check in --time-limit nan", "the time limit is above zero"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
         ("check in --jobs 2 --format sarif", "--format sarif is for one model"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),

@@ -1,5 +1,7 @@
 """`fix_all`: which models are fixed, where results go, and what a next run need not do."""
 
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +10,9 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.cli.many import partners
 from onnxpad.errors import OnnxpadError, OutputError, UsageError
-from onnxpad.folders.paths import models_in, partners
+from onnxpad.folders.paths import models_in
 from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
 from onnxpad.runtimes import pool
@@ -70,13 +73,13 @@ def test_a_next_run_does_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     first = sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path)
 
     def borrow() -> None:
-        raise AssertionError
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(pool, "borrow", borrow)
         assert sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path) == first
         for other in ({"style": "pad"}, {"output": "other"}, {"validate": True}):
-            with pytest.raises(AssertionError):
+            with pytest.raises(KeyboardInterrupt):
                 list(onnxpad.fix_all("in/a", **{**asked, **other}))
     content = Path("out/a/same.onnx").read_bytes()
     for spoil in (Path.unlink, lambda path: path.write_bytes(b"cut")):
@@ -119,6 +122,37 @@ def test_patterns_and_repeated_names() -> None:
     assert len(models_in([plain, Path("in"), Path("in").absolute(), Path("in/a")])) == 3
     Path("in/[1].onnx").write_bytes(b"")
     assert [*models_in([Path("in/[1].onnx")])] == [Path("in/[1].onnx")]
+
+
+def test_links_and_other_ways_to_a_model() -> None:
+    Path("in/loop").symlink_to(".")
+    Path("in/link.onnx").symlink_to("plain.onnx")
+    found = map(str, models_in([Path("in/**"), Path("in/../in/plain.onnx")]))
+    assert sorted(found) == sorted([*ALL, "in/link.onnx"])
+    assert len(outcomes("in", in_place=True, validate=False)) == 3
+    Path("alias").symlink_to("in")
+    Path("out").mkdir()
+    Path("out/plain.onnx").symlink_to("../in/a/same.onnx")
+    for output, said in (("alias", "below --output"), ("out", "same.onnx: a result would replace")):
+        with pytest.raises(UsageError, match=said):
+            onnxpad.fix_all("in", output=output)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes, and pipes")
+def test_odd_files_are_outcomes_and_kept() -> None:
+    odd = os.fsdecode(b"odd/-\xff[x]\n.onnx")
+    Path(odd).parent.mkdir()
+    onnx.save(SAME, odd)
+    model = onnx.ModelProto.FromString(SAME.SerializeToString())
+    model.graph.initializer[0].external_data.add(key="location", value="a\0b")
+    model.graph.initializer[0].data_location = 1
+    Path("odd/nul.onnx").write_bytes(model.SerializeToString())
+    os.mkfifo("odd/pipe.onnx")
+    for _ in range(2):
+        found = outcomes("odd", output="out", resume="runs", validate=False)
+        assert found == {odd: "fixed", "odd/nul.onnx": "model", "odd/pipe.onnx": "model"}
+    (error,) = onnxpad.fix_all(odd, select=SAME.graph.node)
+    assert error.outcome == "internal"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -75,6 +76,17 @@ def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["out.begun"]
 
 
+def test_a_time_limit_while_a_file_is_written(tmp_path: Path) -> None:
+    (found,) = outcomes(behave, {Path("write"): tmp_path / "out"}, time_limit=4.0)
+    assert (found.outcome, len([*tmp_path.iterdir()])) == ("time limit", 1)
+
+
+def test_a_program_that_ends_does_no_more(tmp_path: Path) -> None:
+    command, here = [sys.executable, "-c", ENDS, str(tmp_path / "log")], {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, env=os.environ | here, check=True)
+    assert 1 <= len((tmp_path / "log").read_text().splitlines()) <= 5
+
+
 class TestResume:
     """A record of runs: what is in it is not done again."""
 
@@ -98,10 +110,12 @@ class TestResume:
         assert self.again(*names) == sorted(names)
         assert self.again(*names) == ["defect", "kill"]  # the next time may be another
         assert self.again("late", time_limit=1.0) == ["late"]
-        assert self.again("late", time_limit=1.0) == ["late"]
+        for name in ("late", "changes", "changes"):  # the last while it is served
+            Path("changes").write_text("")
+            assert self.again(name, time_limit=1.0) == [name]
 
     def test_all_that_decides_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked = {"targets": ["own.toml"]}
+        asked = {"decide": [Path("onnxpad.toml"), Path("own.toml")]}
         for name in ("a", "onnxpad.toml", "own.toml"):
             for text in ("", "x"):
                 Path(name).write_text(text)
@@ -111,6 +125,15 @@ class TestResume:
 
     def test_a_file_that_is_no_record(self) -> None:
         Path("runs").write_text("a file of somebody's " * 99)
+        with pytest.raises(OutputError, match="runs: cannot keep outcomes"):
+            self.again("a")
+
+    def test_a_record_that_is_damaged_or_is_of_others(self) -> None:
+        self.again("a")
+        with sqlite3.connect("runs") as database:
+            database.execute("UPDATE outcomes SET data = 'x'")
+        assert (self.again("a"), self.again("a")) == (["a"], [])
+        database.execute("ALTER TABLE outcomes RENAME COLUMN files TO others")
         with pytest.raises(OutputError, match="runs: cannot keep outcomes"):
             self.again("a")
 
@@ -125,6 +148,9 @@ for each in outcomes(behave, pairs, jobs=2):
     print(each.path, flush=True)
 """
 """A script without a guard, which no process imports."""
+ENDS = f"""{RUN.partition("pairs")[0]}
+next(made := outcomes(behave, {{Path(str(n)): None for n in range(99)}}, Path(sys.argv[1])))
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as a terminal sends them")
