@@ -117,7 +117,7 @@ VIEWS: Mapping[str, str] = {
     "RulePages": "rules reasons ~words?",
     "TargetList": "targets=found",
     "Target": "name title version measured read *standing spell notes ~cells ~facts",
-    "Cell": "... when known_by - when exact of",
+    "Cell": "... when known_by - when exact",
     "Failed": "error.kind=kind error.message=message",
 }
 """The keys that JSON has of records, by the name of the class; of others it has all fields.

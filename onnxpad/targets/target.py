@@ -25,6 +25,13 @@ Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """All of them, the worst first."""
 
+Spelling = Literal[
+    "kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value",
+    "no_output_padding", "no_valid", "no_axes", "no_value", "typed_amounts", "initializers",
+    "no_declared_sizes",
+]  # fmt: skip
+"""Ways to write the same graph that a runtime may insist on; the manual explains each."""
+
 DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
@@ -112,7 +119,6 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         limit: Whether no padding mends it: told, never a reason for a rewrite.
         advice: The option that mends it, such as `--shape`.
         exact: Whether fields that it does not name must be as usual.
-        of: The variants and versions that it is about; all if empty.
     """
 
     verdict: Verdict
@@ -127,7 +133,6 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     limit: bool = False
     advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
     exact: bool = False
-    of: Texts = ()
 
     def __post_init__(self) -> None:
         """Refuses what has no source, and models that there are not."""
@@ -186,20 +191,21 @@ class Standing(Struct, frozen=True):
     models: int
 
 
-class Target(Struct, frozen=True, eq=False, dict=True):
-    """A runtime in one version, measured or else read, and all that is known of it.
+class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
+    """A runtime in one version, and all that is known of it, as its file has it.
 
-    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order.
+    The manual's page on targets explains the keys. The name is as it is typed, without the version:
+    `opencv-classic`. Cells are asked in order.
     """
 
-    name: str
     title: str
     version: str = ""
     read: str = ""
-    cells: tuple[Cell, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    spell: Texts = ()
+    spell: tuple[Spelling, ...] = ()
     notes: Texts = ()
+    cells: tuple[Cell, ...] = field(default=(), name="cell")
+    facts: tuple[Fact, ...] = field(default=(), name="fact")
+    name: str = ""
 
     @property
     def full_name(self) -> str:
