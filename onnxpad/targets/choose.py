@@ -22,21 +22,14 @@ from onnxpad.rewrite.registry import every_pass
 from onnxpad.rewrite.run import Passes, Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import UNKNOWN, Cell, Target, When
+from onnxpad.targets.target import TAKEN, Cell, Target
 
 _OWN = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
-_BARE = Cell(verdict="right", when=When(), source="it does not pad")
-_AS_IT_CAME = replace(KEPT, spelling=frozenset({"constant_amounts"}))
-"""Padding that stays as it came, but for amounts that are computed and always the same.
-
-Of the many ways to compute them, none was measured of which it is known that it is this one.
-"""
-
-_ORDER = ("limit", "right", "read", "fallback", "unknown", "rejected", "wrong")
-_LIMIT, _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
-"""How well a form is taken; `read` is what is right, but was not run. What has a limit stays."""
+_ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
+_LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
+"""How well a form is taken. What has a limit stays."""
 
 _NEVER = (1 << 30,)
 _UNGUARDED = frozenset({"no_empty_fill", "no_guard"})
@@ -79,20 +72,13 @@ def targets_of(options: Options) -> tuple[Target, ...]:
 
 @lru_cache(4096)  # models have few forms, and most of them at many nodes
 def answers_to(form: Form | None, targets: tuple[Target, ...]) -> Replies:
-    """The answers of targets for a form; None stands for a padding that is gone.
-
-    A window that does not pad is taken by all of which nothing else is known.
-    """
-    cells = [UNKNOWN if form is None else each.cell(form) for each in targets]
-    is_bare = form is None or form.pads_nothing
-    taken = [_BARE if is_bare and each.verdict == "unknown" else each for each in cells]
-    return tuple(zip(targets, taken, strict=True))
+    """The answers of targets for a form; None stands for a padding that is gone."""
+    return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
 
 
 def grade(cell: Cell) -> int:
     """How well a form is taken, the best first; what no padding mends does not count."""
-    right = "right" if cell.measured else "read"
-    return _ORDER.index("limit" if cell.limit else cell.verdict.replace("right", right))
+    return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
 def choose(run: Run) -> Choice:
@@ -104,11 +90,7 @@ def choose(run: Run) -> Choice:
     """
     trials = _Trials(run)
     given = [*forms_of(run.analysed(), bare=True)]
-    came = groups = trials.grouped(given)
-    if computes := any(each.form.pad == "computed" for each in given):
-        mark = run.graph.mark()
-        groups = trials.grouped(trials.read())
-        run.graph.rollback(mark)
+    groups = trials.grouped(given)
     for way in _ways(trials.asked, trials.targets):
         if waiting := [each for each in groups if each.may_gain]:
             last = trials.written(way)
@@ -119,17 +101,13 @@ def choose(run: Run) -> Choice:
         trials.wants |= dict.fromkeys(each.names, each.wanted)
     while True:  # what is no better beside all others as they are written stays as it came
         last = trials.written()
-        moved = [each for each in groups if each.wanted != _AS_IT_CAME]
+        moved = [each for each in groups if each.wanted != KEPT]
         vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
         if not vain:
             break
         for each in vain:
-            each.wanted = _AS_IT_CAME
-            trials.wants |= dict.fromkeys(each.names, _AS_IT_CAME)
-    if computes:  # amounts stay computed where constants are known to be taken less well
-        lost = chain.from_iterable(each.names for each in came if each.loses(last))
-        trials.wants |= {name: KEPT for name in lost if trials.wants[name] == _AS_IT_CAME}
-        last = trials.written()
+            each.wanted = KEPT
+            trials.wants |= dict.fromkeys(each.names, KEPT)
     for without in ("no_empty_fill", "no_guard"):  # what protects a `Pad` is a form like any other
         if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
             wants = trials.wants
@@ -138,7 +116,7 @@ def choose(run: Run) -> Choice:
                 for name, way in wants.items()
             }
             forms = trials.written()
-            mended = [each for each in groups if each.untaken(forms) < each.untaken(last)]
+            mended = [each for each in groups if _rank(each.now(forms)) < _rank(each.now(last))]
             names = chain.from_iterable(each.names for each in mended)
             trials.wants = wants | {name: less[name] for name in names}
             last = trials.written()
@@ -167,40 +145,35 @@ class _Trials:
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
 
-        Right as read is as good as any where nothing was measured. What onnxruntime's optimiser
-        gets wrong is protected; only what it never runs counts.
+        What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        found = [
-            grade(cell) if target.measured or grade(cell) != _READ else _RIGHT
-            for target, cell in answers_to(form, self.targets)
-        ]
-        own = [grade(cell) for _, cell in answers_to(form, self._implied)]
+        own = (grade(cell) for _, cell in answers_to(form, self._implied))
         taken = {_LIMIT: _LIMIT, _REJECTED: _WRONG}
+        found = [grade(cell) for _, cell in answers_to(form, self.targets)]
         return found + [taken.get(each, _RIGHT) for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
-        """Paddings by the nodes that they share; what is not wanted yet stays as it came."""
+        """Paddings by the nodes that they share; they stay as they came."""
         groups: dict[str, list[Placed]] = {}
         for each in found:
             near = {id(groups[name]): groups[name] for name in _names([each]) if name in groups}
             joined = [*chain.from_iterable(near.values()), each]
             groups |= dict.fromkeys(_names(joined), joined)
-        self.wants = dict.fromkeys(groups, _AS_IT_CAME) | self.wants
+        self.wants = dict.fromkeys(groups, KEPT)
         distinct = {id(each): each for each in groups.values()}.values()
         return [_Group(each, self) for each in distinct]
 
-    def read(self, usual: Wanted | None = None) -> list[Placed]:
-        """The forms of the model, edited so that all is written as is wanted, or in one way."""
+    def written(self, usual: Wanted | None = None) -> Forms:
+        """The forms by keys once all is written as is wanted, or in one way.
+
+        An operator of a new name has those of the first known downstream.
+        """
+        mark = self._run.graph.mark()
         trial = Run(self._run.graph, self._run.options, domain=self._run.domain)
         trial.barred = self._run.barred
         trial.write_each({} if usual else self.wants, _passes(self._run.options), usual)
         trial.edit()
-        return [*forms_of(trial.left, bare=True)]
-
-    def written(self, usual: Wanted | None = None) -> Forms:
-        """The same by keys; an operator of a new name has those of the first known downstream."""
-        mark = self._run.graph.mark()
-        found = self.read(usual)
+        found = [*forms_of(trial.left, bare=True)]
         forms = {key: each.form for each in reversed(found) for key in each.keys}
         for each in found:
             for name in each.context.nearest(each.node, self.wants) or ():
@@ -214,7 +187,7 @@ class _Group:
 
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
-        self.names, self.wanted = {*_names(found)}, _AS_IT_CAME
+        self.names, self.wanted = {*_names(found)}, KEPT
         self._keys, self._grades = [each.keys for each in found], trials.grades
         self._given = [row for each in found for row in trials.grades(each.form)]
         self._is_asked = any(_concern(trials.asked, each.form) for each in found)
@@ -232,27 +205,20 @@ class _Group:
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
-        for was, now in zip(self._given, self._now(forms), strict=True):
+        rows = self.now(forms)
+        for was, now in zip(self._given, rows, strict=True):
             if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
                 return _NEVER
-        return _rank(self._now(forms))
+        return _rank(rows)
 
-    def untaken(self, forms: Forms) -> tuple[int, ...]:
-        """How often a result is not taken, but for how that is known."""
-        return _rank(self._now(forms))[:-1]
-
-    def loses(self, forms: Forms) -> bool:
-        """Whether a target is known to take it less well in a result than as it came."""
-        rows = zip(self._given, self._now(forms), strict=True)
-        return any(was < now and (was <= _RIGHT or now >= _REJECTED) for was, now in rows)
-
-    def _now(self, forms: Forms) -> list[int]:
+    def now(self, forms: Forms) -> list[int]:
+        """How well each is taken in a result."""
         return [row for keys in self._keys for row in self._grades(_found(forms, keys))]
 
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
     """Smaller for what is better: first how often a form is not taken, then how often unknown."""
-    return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK, _READ))
+    return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK))
 
 
 def _found(forms: Forms, keys: Iterable[tuple[str, str]]) -> Form | None:
@@ -291,11 +257,11 @@ def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wante
 
     All are spelled as targets insist on. Of opposites that of the target named first is heeded.
     """
-    insisted = [*_AS_IT_CAME.spelling, *chain.from_iterable(each.spell for each in targets)]
+    insisted = ["constant_amounts", *chain.from_iterable(each.spell for each in targets)]
     values = [each for each in insisted if each in _VALUES]
     spelling = frozenset(insisted) - {*values[1:]} | {*values[:1]}
     spelling |= {"no_empty_fill"} if values else set()  # an empty third input is neither
-    if not asked and spelling > _AS_IT_CAME.spelling:
+    if not asked:
         yield replace(KEPT, spelling=spelling)
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding

@@ -69,7 +69,7 @@ def load(name: str | Path) -> Target:
 
 
 def _files() -> list[Path]:
-    """The files that come with the package, by name, the newest of a name first: `NAME@VERSION` is older."""
+    """The files that come with the package, by name; `NAME@VERSION` is an older one."""
     found = (path for path in DATA.glob("*.toml") if path.stem != "forms")
     return sorted(found, key=lambda path: path.stem.split("@"))
 

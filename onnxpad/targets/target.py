@@ -221,13 +221,13 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         """The answer for a form: of the first cell that covers it; else it is unknown.
 
         Models also answer for forms that differ from theirs in what seldom counts, unless a cell
-        speaks of just that.
+        speaks of just that. A window that does not pad is taken unless it is known not to be.
         """
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
-        if found.measured or SELDOM & found.when.said.keys():
-            return found
-        like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
-        return next(like, found)
+        if not (found.measured or SELDOM & found.when.said.keys()):
+            like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
+            found = next(like, found)
+        return TAKEN if found.verdict == "unknown" and form.pads_nothing else found
 
     @cached_property
     def standing(self) -> Standing:
@@ -248,6 +248,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return Standing(len(forms()), given, best, sum(models))
 
 
+TAKEN = Cell(verdict="right", when=When(), source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when=When(), note="nothing is known of this form")
 
 

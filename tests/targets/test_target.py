@@ -55,8 +55,8 @@ def written(folder: Path, text: str) -> Target:
         (Form("MaxPool", sized=False), "rejected"),
         (Form("Conv", sized=False), "rejected"),
         pytest.param(Form("Conv", pads="end", sized=False), "fallback", id="measured first"),
-        (Form("Pad"), "unknown"),
-        (Form("Conv", domain="com.acme"), "unknown"),
+        (Form("Pad", pad="constant"), "unknown"),
+        (Form("Conv", domain="com.acme", pads="end"), "unknown"),
         (Form("Conv", domain="com.acme", sized=False), "rejected"),
     ],
 )
