@@ -32,7 +32,6 @@ _LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
 """How well a form is taken. What has a limit stays."""
 
 _NEVER = (1 << 30,)
-_UNGUARDED = frozenset({"no_empty_fill", "no_guard"})
 _WAYS = (
     Wanted("fold"),
     Wanted("fold", no_ceil=True, symmetric_transpose=True),
@@ -91,35 +90,21 @@ def choose(run: Run) -> Choice:
     trials = _Trials(run)
     given = [*forms_of(run.analysed(), bare=True)]
     groups = trials.grouped(given)
-    for way in _ways(trials.asked, trials.targets):
-        if waiting := [each for each in groups if each.may_gain]:
+    for way in _ways(trials.asked, trials.spelling):
+        if waiting := [each for each in groups if any(each.best)]:
             last = trials.written(way)
             for each in waiting:
                 if (rank := each.rank(last, way)) < each.best:
                     each.wanted, each.best = way, rank
-    for each in groups:
-        trials.wants |= dict.fromkeys(each.names, each.wanted)
     while True:  # what is no better beside all others as they are written stays as it came
+        trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
-        moved = [each for each in groups if each.wanted != KEPT]
+        moved = [each for each in groups if each.wanted != trials.kept]
         vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
         if not vain:
             break
         for each in vain:
-            each.wanted = KEPT
-            trials.wants |= dict.fromkeys(each.names, KEPT)
-    for without in ("no_empty_fill", "no_guard"):  # what protects a `Pad` is a form like any other
-        if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
-            wants = trials.wants
-            trials.wants = less = {
-                name: replace(way, spelling=way.spelling - _UNGUARDED | {without})
-                for name, way in wants.items()
-            }
-            forms = trials.written()
-            mended = [each for each in groups if _rank(each.now(forms)) < _rank(each.now(last))]
-            names = chain.from_iterable(each.names for each in mended)
-            trials.wants = wants | {name: less[name] for name in names}
-            last = trials.written()
+            each.wanted = trials.kept
     run.write_each(trials.wants, _passes(run.options))
     targets = trials.targets
     fates = [
@@ -132,7 +117,8 @@ def choose(run: Run) -> Choice:
 class _Trials:
     """A model that is written on trial, for the `targets` and as it is `asked` for.
 
-    `wants` says how, by the names of the outputs of the nodes of each padding.
+    `wants` says how, by the names of the outputs of the nodes of each padding. What stays as it
+    came is `kept`, which says no more than how not to protect it.
     """
 
     def __init__(self, run: Run) -> None:
@@ -140,6 +126,8 @@ class _Trials:
         self._run, own = run, load(_OWN)
         self.wants: dict[str, Wanted] = {}
         self.targets, self.asked = targets_of(run.options), _asked(run.options)
+        self.spelling = _spelling(self.targets)
+        self.kept = replace(KEPT, spelling=self.spelling & {"no_empty_fill", "no_valid"})
         self._implied = () if run.options.target_only or own in self.targets else (own,)
 
     def grades(self, form: Form | None) -> list[int]:
@@ -148,9 +136,8 @@ class _Trials:
         What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
         own = (grade(cell) for _, cell in answers_to(form, self._implied))
-        taken = {_LIMIT: _LIMIT, _REJECTED: _WRONG}
         found = [grade(cell) for _, cell in answers_to(form, self.targets)]
-        return found + [taken.get(each, _RIGHT) for each in own]
+        return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
         """Paddings by the nodes that they share; they stay as they came."""
@@ -159,7 +146,7 @@ class _Trials:
             near = {id(groups[name]): groups[name] for name in _names([each]) if name in groups}
             joined = [*chain.from_iterable(near.values()), each]
             groups |= dict.fromkeys(_names(joined), joined)
-        self.wants = dict.fromkeys(groups, KEPT)
+        self.wants = dict.fromkeys(groups, self.kept)
         distinct = {id(each): each for each in groups.values()}.values()
         return [_Group(each, self) for each in distinct]
 
@@ -187,16 +174,11 @@ class _Group:
 
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
-        self.names, self.wanted = {*_names(found)}, KEPT
+        self.names, self.wanted = {*_names(found)}, trials.kept
         self._keys, self._grades = [each.keys for each in found], trials.grades
         self._given = [row for each in found for row in trials.grades(each.form)]
         self._is_asked = any(_concern(trials.asked, each.form) for each in found)
         self.best = self.first = _NEVER if self._is_asked else _rank(self._given)
-
-    @property
-    def may_gain(self) -> bool:
-        """Whether some target does not take it well, as far as is known by now."""
-        return any(self.best) and (self._is_asked or max(self._given) >= _FALLBACK)
 
     def rank(self, forms: Forms, way: Wanted) -> tuple[int, ...]:
         """Smaller for a better result; the greatest where less is taken or known than before.
@@ -205,15 +187,11 @@ class _Group:
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
-        rows = self.now(forms)
+        rows = [row for keys in self._keys for row in self._grades(_found(forms, keys))]
         for was, now in zip(self._given, rows, strict=True):
             if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
                 return _NEVER
         return _rank(rows)
-
-    def now(self, forms: Forms) -> list[int]:
-        """How well each is taken in a result."""
-        return [row for keys in self._keys for row in self._grades(_found(forms, keys))]
 
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
@@ -252,15 +230,8 @@ def _concern(asked: Mapping[str, Any], form: Form) -> bool:
     )
 
 
-def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wanted]:
-    """The ways to write a padding that options leave, the least rewriting first.
-
-    All are spelled as targets insist on. Of opposites that of the target named first is heeded.
-    """
-    insisted = ["constant_amounts", *chain.from_iterable(each.spell for each in targets)]
-    values = [each for each in insisted if each in _VALUES]
-    spelling = frozenset(insisted) - {*values[1:]} | {*values[:1]}
-    spelling |= {"no_empty_fill"} if values else set()  # an empty third input is neither
+def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted]:
+    """The ways to write a padding that options leave, the least rewriting first."""
     if not asked:
         yield replace(KEPT, spelling=spelling)
     anew = spelling | {"initializers"}
@@ -270,8 +241,15 @@ def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wante
             yield replace(way, spelling=paired if way.symmetric_transpose else anew)
 
 
-_VALUES = ("value", "no_value")
-"""Opposites: the third input of a `Pad` is written, or is left out."""
+def _spelling(targets: Iterable[Target]) -> frozenset[str]:
+    """What targets insist on; of opposites, that of the target named first.
+
+    Where it matters whether there is a third input of a `Pad`, an empty one is neither.
+    """
+    insisted = [*chain.from_iterable(each.spell for each in targets)]
+    values = [each for each in insisted if each in {"value", "no_value"}]
+    implied = {"constant_amounts", *["no_empty_fill"] * bool(values)}
+    return frozenset({*insisted, *implied} - {*values} | {*values[:1]})
 
 
 def _passes(options: Options) -> Passes:

@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.run import AtLast, Run
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Choice, answers_to, choose, grade
+from onnxpad.targets.choose import Choice, answers_to, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
 
 class TargetReport:
-    """What is reported of one verdict, with the page on its code and the severity of its findings.
+    """What is reported of one verdict, with the page on its code.
 
-    This is that of what `fix --target` mends; `stays` is that of all else.
+    The severity is that of what `fix --target` mends, `stays` that of all else.
     """
 
-    def __init__(
-        self, code: str, does: str, severity: Severity, stays: Severity, *page: str
-    ) -> None:
-        """Takes what a target does, and of the page the title, why it matters and the example."""
-        self.code, self.does, self.severity, self.stays = code, does, severity, stays
-        self.__doc__ = _PAGE.format(*page)
+    def __init__(self, code: str, does: str, severity: Severity, node: str, target: str) -> None:
+        """Takes what a target does, and for example a node with which one does so."""
+        self.code, self.does, self.severity = code, does, severity
+        self.stays = Severity.INFO if severity is Severity.WARNING else severity
+        self.__doc__ = _PAGE.format(does=does, node=node, target=target)
 
 
-_PAGE = """{}
+_PAGE = """Padding where a target {does}.
 
 ## What it does
 With `--target`, tells each such padding with what says so: models that were run, or a source that
 was read. `fix` writes it in a form that is known to be taken, if there is one.
 ## Why it matters
-{}
+An importer stops at the first form that it does not know, often without naming the node. Worse is
+one that goes on, with other numbers or with copies of data to another provider and back. And what
+nobody has run is no promise.
 ## Example
-    {}
-stays with `--target {}`
+    {node}
+stays with `--target {target}`
 where
-    {}
+    float[1, 2, 9, 8] x
+    int64[8] pads = {{0, 0, 1, 1, 0, 0, 1, 1}}
 ## When it is exact
 Nothing is rewritten by this rule: those that write the padding say when that is exact.
 ## References
@@ -51,61 +51,28 @@ WRONG = TargetReport(
     "PAD703",
     "computes something else",
     Severity.ERROR,
-    Severity.ERROR,
-    "Padding of which a target computes something else, without an error.",
-    "Nothing stops: the network runs, and its accuracy is lost.",
     "y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
     "opencv@4",
-    "float[1, 2, 9, 8] x",
 )
 REJECTED = TargetReport(
-    "PAD704",
-    "does not run it",
-    Severity.ERROR,
-    Severity.ERROR,
-    "Padding that a target does not run.",
-    "An importer stops at the first form that it does not know, often without naming the node.",
-    'y = Pad <mode = "wrap"> (x, pads)',
-    "tract",
-    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
+    "PAD704", "does not run it", Severity.ERROR, 'y = Pad <mode = "wrap"> (x, pads)', "tract"
 )
 FALLBACK = TargetReport(
     "PAD705",
     "leaves it to another provider",
     Severity.WARNING,
-    Severity.INFO,
-    "Padding that a target hands over to another provider.",
-    "Data is copied there and back, which costs more than most operators.",
     'y = Pad <mode = "reflect"> (x, pads)',
     "coreml",
-    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
 )
 UNKNOWN = TargetReport(
     "PAD706",
     "is not known to take it",
     Severity.INFO,
-    Severity.INFO,
-    "Padding of which it is not known whether a target takes it.",
-    "What nobody has run is no promise.",
     "y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
     "openvino",
-    "float[1, 2, 8, 8] x",
 )
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))
 """The report of each verdict but `right`."""
-
-
-def writing(run: Run) -> AtLast:
-    """Has a run write each padding as its targets need it.
-
-    Returns:
-        What finds the padding that they do not take in the graphs that it leaves.
-
-    Raises:
-        UsageError: As `choose`.
-        ModelError: As `choose`.
-    """
-    return partial(findings_after, choose(run))
 
 
 def findings_before(choice: Choice) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Spelling = Literal[
     "kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value",
     "no_output_padding", "no_valid", "no_axes", "no_value", "typed_amounts", "initializers",
-    "no_declared_sizes",
+    "no_declared_sizes", "no_empty_fill",
 ]  # fmt: skip
 """Ways to write the same graph that a runtime may insist on; the manual explains each."""
 

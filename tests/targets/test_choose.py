@@ -496,7 +496,6 @@ def test_cells_about_an_operator_and_its_pad_are_heeded_both(target: Any) -> Non
 @each_row(
     ("text", "inputs", "name"),
     [
-        (f"y = MaxPool <{K3}, {S2}> (z)", X, "x2paddle"),
         ("y = Neg (z)", OPEN, "tract"),
     ],
 )
@@ -782,24 +781,25 @@ def test_a_target_of_two_names_is_told_once() -> None:
 EMPTY: Final = 'fill = "empty" -> rejected'
 NO_VALID: Final = 'auto_pad = "VALID" -> rejected'
 WRITES: Final = ('fill = ["absent", "empty"] -> rejected', ["value"])
+NEITHER: Final = ["no_empty_fill", "no_valid"]
 LACKS: Final = ('fill = ["empty", "zero"] -> rejected', ["no_value"])
 
 
 @pytest.mark.parametrize(
     ("cells", "spell", "fill", "written", "told"),
     [
-        ([EMPTY], [], "", ["p", "VALID"], ""),
-        ([EMPTY], [], ', ""', ["p", "VALID"], ""),
-        ([EMPTY, NO_VALID], [], "", ["p", ""], "PAD701"),
-        ([EMPTY, NO_VALID], [], ', ""', ["p", "empty", ""], "PAD704"),
+        ([EMPTY], NEITHER[:1], "", ["p", "VALID"], ""),
+        ([EMPTY], NEITHER[:1], ', ""', ["p", "VALID"], ""),
+        ([EMPTY, NO_VALID], NEITHER, "", ["p", ""], "PAD701"),
+        ([EMPTY, NO_VALID], NEITHER, ', ""', ["p", "empty", ""], "PAD702 PAD704"),
         ([WRITES[0]], WRITES[1], "", ["p", "z_value", "VALID"], ""),
         ([WRITES[0]], WRITES[1], ', ""', ["p", "z_value", "VALID"], ""),
-        ([WRITES[0], NO_VALID], WRITES[1], "", ["p", "empty", ""], "PAD704"),
+        ([WRITES[0], NO_VALID], [*WRITES[1], NEITHER[1]], "", ["p", "z_value", ""], "PAD701"),
         ([LACKS[0]], LACKS[1], ', ""', ["p", "VALID"], ""),
-        ([LACKS[0], NO_VALID], LACKS[1], "", ["p", ""], "PAD701"),
+        ([LACKS[0], NO_VALID], [*LACKS[1], NEITHER[1]], "", ["p", ""], "PAD701"),
     ],
 )
-def test_what_protects_a_pad_is_a_form_like_any_other(
+def test_a_pad_is_protected_as_spellings_allow(
     target: Any, cells: list[str], spell: list[str], fill: str, written: list[str], told: str
 ) -> None:
     before = model(f"z = Pad (x, p{fill}) y = MaxPool <{K3}> (z)")
@@ -817,7 +817,11 @@ def test_what_protects_a_pad_is_a_form_like_any_other(
 
 def test_an_empty_fill_is_written_as_its_target_reads_it(target: Any) -> None:
     before = model('z = Pad (x, p, "") y = Relu (z)')
-    for (cell, spell), inputs in ((WRITES, ["p", "z_value"]), (LACKS, ["p"]), ((EMPTY, []), ["p"])):
+    for (cell, spell), inputs in (
+        (WRITES, ["p", "z_value"]),
+        (LACKS, ["p"]),
+        ((EMPTY, NEITHER), ["p"]),
+    ):
         result = onnxpad.fix(before, target=target(cell, spell=spell))
         assert result.model.graph.node[0].input[1:] == inputs
         assert not codes(result)
