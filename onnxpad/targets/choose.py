@@ -88,7 +88,7 @@ def choose(run: Run) -> Choice:
         ModelError: The model cannot be read.
     """
     trials = _Trials(run)
-    given = [*forms_of(run.analysed(), bare=True)]
+    given = [*forms_of(run.analysed())]
     groups = trials.grouped(given)
     for way in _ways(trials.asked, trials.spelling):
         if waiting := [each for each in groups if any(each.best)]:
@@ -160,7 +160,7 @@ class _Trials:
         trial.barred = self._run.barred
         trial.write_each({} if usual else self.wants, _passes(self._run.options), usual)
         trial.edit()
-        found = [*forms_of(trial.left, bare=True)]
+        found = [*forms_of(trial.left)]
         forms = {key: each.form for each in reversed(found) for key in each.keys}
         for each in found:
             for name in each.context.nearest(each.node, self.wants) or ():

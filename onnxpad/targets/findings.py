@@ -85,7 +85,7 @@ def findings_before(choice: Choice) -> Iterator[Finding]:
 
 def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
-    for placed in forms_of(contexts, bare=True):
+    for placed in forms_of(contexts):
         for target, cell in answers_to(placed.form, choice.targets):
             if cell.verdict != "right":
                 yield _finding(placed, target, cell, mends=False)

@@ -67,7 +67,7 @@ class Form(Struct, frozen=True, omit_defaults=True):
     cropped: bool = False
     fill: Literal["", "absent", "empty", "zero", "lowest", "other", "open"] = ""
 
-    grouped: Literal["", "depthwise", "group"] = ""  # what few runtimes take notice of: _BESIDE
+    grouped: bool = False  # what few runtimes take notice of: _BESIDE
     uneven: bool = False
     even: bool = False
     onnxruntime: Literal["", "stops", "departs", "misfolds"] = ""
@@ -125,17 +125,11 @@ _NAMES = Form.__struct_fields__
 _PADS = slice(_NAMES.index("auto_pad"), _NAMES.index("grouped"))
 _BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("opset"))
 
-USUAL = {name: getattr(UNSAID, name) for name in _NAMES[: _NAMES.index("onnxruntime")]}
+USUAL = {name: (getattr(UNSAID, name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
 """The fields that an exact cell is about too, each as it is usually."""
 
 SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})
 """Fields of which few runtimes take notice."""
-
-OF_A_PAD = frozenset(
-    {"op", "domain", "opset", "rank", "dtype", "silent", "sized", "batched", "producer", "pad"}
-    | {"mode", "outer", "negative", "beyond", "fill", "axes", "raw"}
-)
-"""Fields that tell of a `Pad` alone."""
 
 
 class Placed(NamedTuple):
@@ -163,11 +157,10 @@ class Placed(NamedTuple):
         return (*given, (str(self.node.op), context.label(self.node)))
 
 
-def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
-    """The forms of all padding in the graphs of a model, in file order, `Pad`s alone last.
+def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
+    """The forms of all windows and `Pad`s in the graphs of a model, in file order, the latter last.
 
-    Left out is what cannot be read, a malformed body or function as a whole; and unless they are
-    wanted too, `bare` window operators, which do not pad at all.
+    Left out is what cannot be read, a malformed body or function as a whole.
 
     Raises:
         ModelError: The main graph cannot be read.
@@ -175,12 +168,10 @@ def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Pla
     for context in contexts:
         if context.graph.is_there():
             try:
-                found = [*_forms(context)]
-            except ModelError:
+                yield from [*_forms(context)]
+            except ModelError:  # of all others a finding says so
                 if context.graph.is_main:
                     raise
-                continue  # a finding says so
-            yield from (each for each in found if bare or not each.form.pads_nothing)
 
 
 def _forms(context: Context) -> Iterator[Placed]:
@@ -240,7 +231,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "both": op.auto_pad != "NOTSET" and op.pads_written,
         "silent": not op.pads_written,
         "sized": all(isinstance(size, int) for size in site.sizes),
-        "grouped": _grouped(context, op),
+        "grouped": op.node.attrs.get("group", 1) != 1,
         "quantised": _is_quantised(op.data.producer, site.front),
         "onnxruntime": _departure(context, op),
     }
@@ -306,14 +297,6 @@ def _fill(context: Context, node: Node) -> str:
     if dtype is not None and value == lowest(dtype):
         return "lowest"
     return "zero" if is_plain_zero(value) else "other"
-
-
-def _grouped(context: Context, op: WindowOp | TransposedOp) -> str:
-    group = op.node.attrs.get("group", 1)
-    if not isinstance(group, int) or group == 1:
-        return ""
-    shape = context.analysis.shape(op.data) or ()
-    return "depthwise" if shape[op.operator.layout.channels :][:1] == (group,) else "group"
 
 
 def _is_quantised(node: Node | None, front: Front) -> bool:

@@ -17,7 +17,7 @@ from onnx.defs import has as has_operator
 from onnxpad.errors import meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.targets.form import DTYPES, OF_A_PAD, SELDOM, UNSAID, USUAL, Form
+from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
@@ -58,13 +58,8 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return isinstance(value, int) and self.least <= value <= self.most
 
 
-Said = Value | tuple[Value, ...] | Range
-"""What a field may be: a value, some that are listed, or numbers in a range."""
-
-
-def admitted(said: Said) -> tuple[Value, ...] | Range:
-    """The values that a field may have."""
-    return said if isinstance(said, tuple | Range) else (said,)
+Said = tuple[Value, ...] | Range
+"""What a field may be: values that are listed, or numbers in a range."""
 
 
 class Conditions(Struct, frozen=True, dict=True):
@@ -73,22 +68,21 @@ class Conditions(Struct, frozen=True, dict=True):
     @cached_property
     def said(self) -> Mapping[str, Said]:
         """What is said, by the names of the fields."""
-        return {name: said for name, said in asdict(self).items() if said is not UNSET}
+        given = {name: each for name, each in asdict(self).items() if each is not UNSET}
+        return {
+            name: each if isinstance(each, tuple | Range) else (each,)
+            for name, each in given.items()
+        }
 
     def __post_init__(self) -> None:
-        """Refuses an operator or a type that there is not, and what a `Pad` does not have."""
-        given: Any = (admitted(self.said.get(name, ())) for name in ("op", "dtype"))
-        ops, dtypes = given
+        """Refuses an operator or a type that there is not."""
+        ops, dtypes = (self.said.get(name, ()) for name in ("op", "dtype"))
         for op in () if "domain" in self.said else ops:
             if not has_operator(op):
                 near = meant(op, [name for domain, name in OPERATORS if not domain])
                 raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
         for dtype in {*dtypes} - {"", *DTYPES.values()}:
             raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
-        for name in self.said.keys() - OF_A_PAD if ops == ("Pad",) else ():
-            if getattr(UNSAID, name) in admitted(self.said[name]):
-                continue
-            raise ValueError(f"a Pad has no {name!r}; 'outer' is of its amounts")
 
 
 def _said(kind: Any) -> Any:
@@ -155,13 +149,13 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         What is not right of a `Pad` is so of each, also in front of an operator.
         """
         said = self.when.said
-        if said.get("op") == "Pad" != form.op and form.pad and self.verdict != "right":
+        if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
             form = replace(form, op="Pad", domain="", rank=form.rank + 2)
         if form.domain and "op" in said and "domain" not in said:
             return False
-        when = {**USUAL, **said} if self.exact else said
+        when = USUAL | said if self.exact else said
         is_like = not self.like or form.key(exactly=exactly) in self._keys
-        return is_like and all(getattr(form, name) in admitted(when[name]) for name in when)
+        return is_like and all(getattr(form, name) in when[name] for name in when)
 
     @cached_property
     def _keys(self) -> frozenset[tuple[object, ...]]:

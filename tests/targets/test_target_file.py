@@ -50,8 +50,6 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL + "when = {}\n" + CELL + "when = 3\n", "cell[1].when"),
         (HEAD + '[[measured]]\nversion = "1"\n', "measured"),
         (HEAD + CELL + 'when = {}\nlike = ["conv_sane"]\n', "conv_sane"),
-        (HEAD + CELL + 'when = { op = "Pad", pads = "end" }\n', "outer"),
-        (HEAD + CELL + 'when = { op = ["Pad"], pads = "end" }\n', "outer"),
         (HEAD + CELL + 'when = { op = ["Conv", "Pud"], pads = "end" }\n', "Pud"),
     ],
 )

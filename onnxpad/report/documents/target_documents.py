@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from textwrap import shorten
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -14,7 +13,7 @@ from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target, admitted, forms, sites
+from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target, forms, sites
 
 _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 
@@ -35,8 +34,7 @@ def _values(said: Said) -> str:
     if isinstance(said, Range):
         ends = {"min": "from", "max": "to"}
         return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(said).items())
-    values: Any = admitted(said)
-    words = (str(each).lower() if isinstance(each, bool) else each for each in values)
+    words = (str(each).lower() if isinstance(each, bool) else each for each in said)
     return " or ".join(shown(str(each)) or "none" for each in words)
 
 
