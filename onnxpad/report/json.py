@@ -203,7 +203,7 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
 
 def _when(cell: Cell) -> dict[str, object]:
     """The conditions of a cell, as in a file but for single values, which are lists too."""
-    return {name: to_builtins(said) for name, said in cell.when.said.items()}
+    return {name: to_builtins(said) for name, said in cell.when.items()}
 
 
 def _files(report: CheckReport) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ that is best for all targets, or stays as it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -43,6 +43,14 @@ _WAYS = (
     Wanted("fold", "pad"),
 )
 """The ways to write a padding, the least rewriting first."""
+
+_CONCERNED: Mapping[str, Callable[[Form], bool]] = {
+    "style": lambda form: True,
+    "dynamic": lambda form: form.is_open or form.pad == "computed",
+    "no_ceil": lambda form: form.ceil != "",
+    "symmetric_transpose": lambda form: form.op == "ConvTranspose",
+}
+"""The options that ask for a way to write, and the forms that they are about."""
 
 Forms = Mapping[tuple[str, str], Form]
 """The forms of a model by the keys of each padding."""
@@ -177,7 +185,8 @@ class _Group:
         self.names, self.wanted = {*_names(found)}, trials.kept
         self._keys, self._grades = [each.keys for each in found], trials.grades
         self._given = [row for each in found for row in trials.grades(each.form)]
-        self._is_asked = any(_concern(trials.asked, each.form) for each in found)
+        forms = [each.form for each in found]
+        self._is_asked = any(_CONCERNED[name](form) for name in trials.asked for form in forms)
         self.best = self.first = _NEVER if self._is_asked else _rank(self._given)
 
     def rank(self, forms: Forms, way: Wanted) -> tuple[int, ...]:
@@ -214,20 +223,12 @@ def _names(found: Iterable[Placed]) -> Iterator[str]:
 
 def _asked(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
-    names = ("style", "dynamic", "no_ceil", "symmetric_transpose")
-    given = {name: getattr(options, name) for name in names}
-    is_default = {name: isinstance(each, Unasked) or not each for name, each in given.items()}
-    return {name: each for name, each in given.items() if not is_default[name] and each != "keep"}
-
-
-def _concern(asked: Mapping[str, Any], form: Form) -> bool:
-    """Whether options that ask for a way to write concern a form."""
-    return (
-        "style" in asked
-        or ("no_ceil" in asked and form.ceil != "")
-        or ("symmetric_transpose" in asked and form.op == "ConvTranspose")
-        or ("dynamic" in asked and (form.is_open or form.pad == "computed"))
-    )
+    given = {name: getattr(options, name) for name in _CONCERNED}
+    return {
+        name: each
+        for name, each in given.items()
+        if each and each != "keep" and not isinstance(each, Unasked)
+    }
 
 
 def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted]:

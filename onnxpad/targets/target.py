@@ -10,8 +10,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
-from msgspec.structs import asdict, fields, replace
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import meant
@@ -39,7 +39,6 @@ _OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
 _MOST = 1 << 30
 
 Texts = tuple[str, ...]
-Value = str | int | bool
 
 
 class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -58,47 +57,38 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return isinstance(value, int) and self.least <= value <= self.most
 
 
-Said = tuple[Value, ...] | Range
-"""What a field may be: values that are listed, or numbers in a range."""
-
-
-class Conditions(Struct, frozen=True, dict=True):
-    """What some fields of a form may be; `When` has all that may be named."""
-
-    @cached_property
-    def said(self) -> Mapping[str, Said]:
-        """What is said, by the names of the fields."""
-        given = {name: each for name, each in asdict(self).items() if each is not UNSET}
-        return {
-            name: each if isinstance(each, tuple | Range) else (each,)
-            for name, each in given.items()
-        }
-
-    def __post_init__(self) -> None:
-        """Refuses an operator or a type that there is not."""
-        ops, dtypes = (self.said.get(name, ()) for name in ("op", "dtype"))
-        for op in () if "domain" in self.said else ops:
-            if not has_operator(op):
-                near = meant(op, [name for domain, name in OPERATORS if not domain])
-                raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
-        for dtype in {*dtypes} - {"", *DTYPES.values()}:
-            raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
-
-
-def _said(kind: Any) -> Any:
-    """The type of what a field may be."""
-    some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)] | UnsetType
+def _some(kind: Any) -> Any:
+    """The type of what a field may be: a value, some that are listed, or numbers in a range."""
+    some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)]
     return some | Range if kind is int else some
 
 
-When: Any = defstruct(
-    "When",
-    [(each.name, _said(each.type), UNSET) for each in fields(Form)],
-    bases=(Conditions,),
-    frozen=True,
-    forbid_unknown_fields=True,
-)
-"""Conditions on a form, as files have them."""
+_KINDS = {each.name: _some(each.type) for each in fields(Form)}
+
+
+def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
+    """Conditions on the fields of a form, each a list of values or a range.
+
+    Raises:
+        ValueError: There is no such field, value, operator or type.
+    """
+    found = dict[str, Any]()
+    for name, said in when.items():
+        if name not in _KINDS:
+            raise ValueError(f"a form has no {name!r}{meant(name, _KINDS)}")
+        try:
+            each = convert(said, _KINDS[name])
+        except ValidationError as error:
+            raise ValueError(f"{name!r}: {str(error).partition(' - ')[0]}") from None
+        found[name] = each if isinstance(each, tuple | Range) else (each,)
+    ops, dtypes = (found.get(name, ()) for name in ("op", "dtype"))
+    for op in () if "domain" in found else ops:
+        if not has_operator(op):
+            near = meant(op, [name for domain, name in OPERATORS if not domain])
+            raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
+    for dtype in {*dtypes} - {"", *DTYPES.values()}:
+        raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
+    return found
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
@@ -116,7 +106,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     """
 
     verdict: Verdict
-    when: When
+    when: dict[str, Any]
     source: str = ""
     version: str = ""
     measured: bool = False
@@ -129,7 +119,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     exact: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses what has no source, and models that there are not."""
+        """Refuses what has no source, and conditions and models that there are not."""
+        force_setattr(self, "when", _checked(self.when))
         if not (self.verdict == "unknown" or self.source or self.forms):
             raise ValueError("'source' must be given: where it is written, or what was run")
         for each in self.like:
@@ -148,7 +139,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
 
         What is not right of a `Pad` is so of each, also in front of an operator.
         """
-        said = self.when.said
+        said = self.when
         if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
             form = replace(form, op="Pad", domain="", rank=form.rank + 2)
         if form.domain and "op" in said and "domain" not in said:
@@ -218,7 +209,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         speaks of just that. A window that does not pad is taken unless it is known not to be.
         """
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
-        if not (found.measured or SELDOM & found.when.said.keys()):
+        if not (found.measured or SELDOM & found.when.keys()):
             like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
             found = next(like, found)
         return TAKEN if found.verdict == "unknown" and form.pads_nothing else found
@@ -242,8 +233,8 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return Standing(len(forms()), given, best, sum(models))
 
 
-TAKEN = Cell(verdict="right", when=When(), source="it does not pad")
-UNKNOWN = Cell(verdict="unknown", when=When(), note="nothing is known of this form")
+TAKEN = Cell(verdict="right", when={}, source="it does not pad")
+UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 
 
 @cache

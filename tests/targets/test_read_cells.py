@@ -319,7 +319,7 @@ SPELT: Final[Mapping[str, Mapping[str, object]]] = {
 def test_a_cell_that_a_spelling_mends_has_the_spelling(target: Target) -> None:
     for cell in target.cells:
         for spelling, fields in SPELT.items():
-            when = {name: each for name, each in cell.when.said.items() if name in fields}
+            when = {name: each for name, each in cell.when.items() if name in fields}
             if when == {name: (value,) for name, value in fields.items()} and not cell.limit:
                 is_taken = cell.verdict in {"right", "unknown"}
                 assert is_taken or spelling in target.spell, cell
