@@ -199,10 +199,11 @@ def _for_targets(run: Run) -> AtLast | None:
     """Has a run write padding as its targets need it, and what tells of the rest; else None."""
     if not run.options.is_for_targets:
         return None
-    from onnxpad.targets.choose import choose
+    from onnxpad.targets.choose import choose, targets_of
     from onnxpad.targets.findings import findings_after
 
-    return partial(findings_after, choose(run))
+    choose(run)
+    return partial(findings_after, targets_of(run.options))
 
 
 def graph_of(result: FixResult) -> Graph:

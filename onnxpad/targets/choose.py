@@ -8,9 +8,9 @@ that is best for all targets, or stays as it came.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -24,14 +24,11 @@ from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import TAKEN, Cell, Target
 
-_OWN = "onnxruntime-cpu"
-"""The target that is always meant, since results are run there."""
-
 _ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
 _LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
 """How well a form is taken. What has a limit stays."""
 
-_NEVER = (1 << 30,)
+_NEVER = [1 << 30]
 _WAYS = (
     Wanted("fold"),
     Wanted("fold", no_ceil=True, symmetric_transpose=True),
@@ -59,11 +56,8 @@ Replies = tuple[tuple[Target, Cell], ...]
 """The fate of a form at each target."""
 
 
-class Choice(NamedTuple):
-    """The padding of a model with what each target does with it, as it came and as written."""
-
-    targets: tuple[Target, ...]
-    fates: Sequence[tuple[Placed, Replies, Replies]]
+Fate = tuple[Placed, Replies, Replies]
+"""A padding with what each target does with it, as it came and as written."""
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -78,7 +72,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
 
 
 @lru_cache(4096)  # models have few forms, and most of them at many nodes
-def answers_to(form: Form | None, targets: tuple[Target, ...]) -> Replies:
+def answers_to(form: Form | None, *, targets: tuple[Target, ...]) -> Replies:
     """The answers of targets for a form; None stands for a padding that is gone."""
     return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
 
@@ -88,7 +82,7 @@ def grade(cell: Cell) -> int:
     return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
-def choose(run: Run) -> Choice:
+def choose(run: Run) -> list[Fate]:
     """Chooses how each padding of a model is to be written, and has the run write it so.
 
     Raises:
@@ -99,7 +93,7 @@ def choose(run: Run) -> Choice:
     given = [*forms_of(run.analysed())]
     groups = trials.grouped(given)
     for way in _ways(trials.asked, trials.spelling):
-        if waiting := [each for each in groups if any(each.best)]:
+        if waiting := [each for each in groups if each.best[0] > _RIGHT]:
             last = trials.written(way)
             for each in waiting:
                 if (rank := each.rank(last, way)) < each.best:
@@ -114,12 +108,8 @@ def choose(run: Run) -> Choice:
         for each in vain:
             each.wanted = trials.kept
     run.write_each(trials.wants, _passes(run.options))
-    targets = trials.targets
-    fates = [
-        (each, answers_to(each.form, targets), answers_to(_found(last, each.keys), targets))
-        for each in given
-    ]
-    return Choice(targets, fates)
+    told = partial(answers_to, targets=trials.targets)
+    return [(each, told(each.form), told(_found(last, each.keys))) for each in given]
 
 
 class _Trials:
@@ -131,7 +121,7 @@ class _Trials:
 
     def __init__(self, run: Run) -> None:
         """Takes the graph, and the options."""
-        self._run, own = run, load(_OWN)
+        self._run, own = run, load("onnxruntime-cpu")  # where results are run
         self.wants: dict[str, Wanted] = {}
         self.targets, self.asked = targets_of(run.options), _asked(run.options)
         self.spelling = _spelling(self.targets)
@@ -143,8 +133,8 @@ class _Trials:
 
         What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        own = (grade(cell) for _, cell in answers_to(form, self._implied))
-        found = [grade(cell) for _, cell in answers_to(form, self.targets)]
+        own = (grade(cell) for _, cell in answers_to(form, targets=self._implied))
+        found = [grade(cell) for _, cell in answers_to(form, targets=self.targets)]
         return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
@@ -187,10 +177,10 @@ class _Group:
         self._given = [row for each in found for row in trials.grades(each.form)]
         forms = [each.form for each in found]
         self._is_asked = any(_CONCERNED[name](form) for name in trials.asked for form in forms)
-        self.best = self.first = _NEVER if self._is_asked else _rank(self._given)
+        self.best = self.first = _NEVER if self._is_asked else sorted(self._given, reverse=True)
 
-    def rank(self, forms: Forms, way: Wanted) -> tuple[int, ...]:
-        """Smaller for a better result; the greatest where less is taken or known than before.
+    def rank(self, forms: Forms, way: Wanted) -> list[int]:
+        """The grades of a result, the worst first; never where less is taken or known than before.
 
         What was computed wrongly may be unknown then. What was rejected may be where it is only
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
@@ -200,12 +190,7 @@ class _Group:
         for was, now in zip(self._given, rows, strict=True):
             if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
                 return _NEVER
-        return _rank(rows)
-
-
-def _rank(grades: Sequence[int]) -> tuple[int, ...]:
-    """Smaller for what is better: first how often a form is not taken, then how often unknown."""
-    return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK))
+        return sorted(rows, reverse=True)
 
 
 def _found(forms: Forms, keys: Iterable[tuple[str, str]]) -> Form | None:
@@ -224,11 +209,7 @@ def _names(found: Iterable[Placed]) -> Iterator[str]:
 def _asked(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
     given = {name: getattr(options, name) for name in _CONCERNED}
-    return {
-        name: each
-        for name, each in given.items()
-        if each and each != "keep" and not isinstance(each, Unasked)
-    }
+    return {k: v for k, v in given.items() if v and v != "keep" and not isinstance(v, Unasked)}
 
 
 def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted]:
@@ -243,14 +224,9 @@ def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted
 
 
 def _spelling(targets: Iterable[Target]) -> frozenset[str]:
-    """What targets insist on; of opposites, that of the target named first.
-
-    Where it matters whether there is a third input of a `Pad`, an empty one is neither.
-    """
-    insisted = [*chain.from_iterable(each.spell for each in targets)]
-    values = [each for each in insisted if each in {"value", "no_value"}]
-    implied = {"constant_amounts", *["no_empty_fill"] * bool(values)}
-    return frozenset({*insisted, *implied} - {*values} | {*values[:1]})
+    """What targets insist on; an empty third input of a `Pad` is neither there nor absent."""
+    insisted = {"constant_amounts", *chain.from_iterable(each.spell for each in targets)}
+    return frozenset(insisted | ({"no_empty_fill"} if insisted & {"value", "no_value"} else set()))
 
 
 def _passes(options: Options) -> Passes:

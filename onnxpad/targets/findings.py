@@ -9,7 +9,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Choice, answers_to, grade
+from onnxpad.targets.choose import Fate, answers_to, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
@@ -75,20 +75,18 @@ REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False)
 """The report of each verdict but `right`."""
 
 
-def findings_before(choice: Choice) -> Iterator[Finding]:
-    """Padding of the original that targets do not take; fixable where the choice mends it."""
-    for placed, came, best in choice.fates:
+def findings_before(fates: Iterable[Fate]) -> Iterator[Finding]:
+    """Padding of the original that targets do not take; fixable where a choice mends it."""
+    for placed, came, best in fates:
         for (target, cell), (_, now) in zip(came, best, strict=True):
             if cell.verdict != "right":
                 yield _finding(placed, target, cell, mends=grade(now) < grade(cell))
 
 
-def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
+def findings_after(targets: tuple[Target, ...], contexts: Iterable[Context]) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
-    for placed in forms_of(contexts):
-        for target, cell in answers_to(placed.form, choice.targets):
-            if cell.verdict != "right":
-                yield _finding(placed, target, cell, mends=False)
+    found = ((each, answers_to(each.form, targets=targets)) for each in forms_of(contexts))
+    yield from findings_before((placed, cells, cells) for placed, cells in found)
 
 
 def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Finding:
@@ -97,7 +95,7 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     does = f"{title} {report.does}{f': {cell.note}' * bool(cell.note)} [{cell.known_by}]"
     facts = {"target": target.full_name, "verdict": cell.verdict, "measured": cell.measured}
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    if options := [*_mending(placed, cell), *(() if mends or cell.limit else _deciding(placed))]:
+    if options := [*_options(placed, cell, mends=mends)]:
         facts["options"] = options
     stays = "no padding mends it" if cell.limit else _STAYS
     return Finding(
@@ -116,9 +114,9 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
 _STAYS = "no writing that can be made is known to be taken better"
 
 
-def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
-    """The option that mends it; sizes only where they may decide, not where amounts are data."""
-    context = placed.context
+def _options(placed: Placed, cell: Cell, *, mends: bool) -> Iterator[str]:
+    """Sizes where they may decide, not where amounts are data; and which of engines to trust."""
+    context, op = placed.context, placed.context.read(placed.node)
     option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
     if option.partition(" ")[0] in BY_SIZE:
         read = map(context.read, (placed.node, *placed.nodes))
@@ -127,12 +125,8 @@ def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
         option *= is_open and Reason.AMOUNTS_UNKNOWN not in codes
-    if option:
-        yield option
-
-
-def _deciding(placed: Placed) -> Iterator[str]:
-    """The options that decide what a padding means, where engines disagree on that."""
-    context, op = placed.context, placed.context.read(placed.node)
-    if isinstance(op, WindowOp) and (refusal := context.sites.disagreement(op)) is not None:
-        yield from (option for option in context.options(refusal) if option in BY_TRUST)
+    yield from [option] * bool(option)
+    if mends or cell.limit or not isinstance(op, WindowOp):
+        return
+    if (refusal := context.sites.disagreement(op)) is not None:
+        yield from (each for each in context.options(refusal) if each in BY_TRUST)

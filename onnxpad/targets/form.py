@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -115,17 +115,14 @@ class Form(Struct, frozen=True, omit_defaults=True):
     @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
-        return astuple(self)[_PADS] == astuple(UNSAID)[_PADS]
+        return self.said.keys().isdisjoint(_NAMES[_PADS])
 
-
-UNSAID = Form("")
-"""A form that says nothing."""
 
 _NAMES = Form.__struct_fields__
 _PADS = slice(_NAMES.index("auto_pad"), _NAMES.index("grouped"))
 _BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("opset"))
 
-USUAL = {name: (getattr(UNSAID, name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
+USUAL = {name: (getattr(Form(""), name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
 """The fields that an exact cell is about too, each as it is usually."""
 
 SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})
@@ -167,11 +164,8 @@ def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
     """
     for context in contexts:
         if context.graph.is_there():
-            try:
+            with nullcontext() if context.graph.is_main else suppress(ModelError):
                 yield from [*_forms(context)]
-            except ModelError:  # of all others a finding says so
-                if context.graph.is_main:
-                    raise
 
 
 def _forms(context: Context) -> Iterator[Placed]:
@@ -232,7 +226,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "silent": not op.pads_written,
         "sized": all(isinstance(size, int) for size in site.sizes),
         "grouped": op.node.attrs.get("group", 1) != 1,
-        "quantised": _is_quantised(op.data.producer, site.front),
+        "quantised": _is_quantised(op.data, site.front),
         "onnxruntime": _departure(context, op),
     }
     if isinstance(op, TransposedOp):
@@ -299,10 +293,10 @@ def _fill(context: Context, node: Node) -> str:
     return "zero" if is_plain_zero(value) else "other"
 
 
-def _is_quantised(node: Node | None, front: Front) -> bool:
-    steps = [step for path in front.pads for step in path]
-    nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
-    return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
+def _is_quantised(data: Tensor, front: Front) -> bool:
+    steps = (step.inputs[0] for path in front.pads for step in path if step.inputs)
+    makers = (each.producer for each in (data, *steps))
+    return any(each is not None and each.op == "DequantizeLinear" for each in makers)
 
 
 def _departure(context: Context, op: WindowOp | TransposedOp) -> str:

@@ -32,7 +32,7 @@ ALIASES = {
 
 def known() -> list[str]:
     """Names of all targets."""
-    return list(dict.fromkeys(map(_name, _files())))
+    return list(dict.fromkeys(path.stem.split("@")[0] for path in _files()))
 
 
 def every() -> list[Target]:
@@ -55,7 +55,7 @@ def load(name: str | Path) -> Target:
         return target_in(Path(text), read_text(Path(text)))
     named, _, version = text.lower().partition("@")
     called = ALIASES.get(named, named)
-    found = [load(path) for path in _files() if _name(path) == called]
+    found = [load(path) for path in _files() if path.stem.split("@")[0] == called]
     if not found:
         raise UsageError(
             f"no target is called {text!r}{meant(called, [*known(), *ALIASES])} (onnxpad "
@@ -74,10 +74,6 @@ def _files() -> list[Path]:
     return sorted(found, key=lambda path: path.stem.split("@"))
 
 
-def _name(path: Path) -> str:
-    return path.stem.partition("@")[0]
-
-
 @lru_cache(64)
 def target_in(path: Path, text: str) -> Target:
     """The target of a file; one object for each.
@@ -89,4 +85,4 @@ def target_in(path: Path, text: str) -> Target:
     said = parsed(path, tables_in(path, text), Target, (*VERDICTS, *get_args(Spelling), *keys))
     cells = sorted(said.cells, key=lambda cell: not cell.measured)
     dated = tuple(replace(each, version=each.version or said.version) for each in cells)
-    return replace(said, name=_name(path), cells=dated)
+    return replace(said, name=path.stem.split("@")[0], cells=dated)

@@ -36,7 +36,6 @@ DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
 _OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
-_MOST = 1 << 30
 
 Texts = tuple[str, ...]
 
@@ -45,12 +44,7 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Numbers from the least to the most, of which one may be left open."""
 
     least: int = field(default=-1, name="min")
-    most: int = field(default=_MOST, name="max")
-
-    def __post_init__(self) -> None:
-        """Refuses what admits nothing, or everything."""
-        if not -1 <= self.least <= self.most or (self.least, self.most) == (-1, _MOST):
-            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
+    most: int = field(default=1 << 30, name="max")
 
     def __contains__(self, value: object) -> bool:
         """Whether a number is one of them."""
@@ -94,15 +88,8 @@ def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
     """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
-    Attributes:
-        source: Where that is written, or what was run.
-        measured: Whether models that are written so were run.
-        like: Models that were run, as `FORM` or `FORM:STYLE` with wildcards: it is about forms that
-            are written like these.
-        forms: The models that it is inferred from.
-        limit: Whether no padding mends it: told, never a reason for a rewrite.
-        advice: The option that mends it, such as `--shape`.
-        exact: Whether fields that it does not name must be as usual.
+    The manual's page on targets explains the keys. Beside those, `forms` are the models that it is
+    inferred from, `about` its topics, and `version` that in which it was found.
     """
 
     verdict: Verdict

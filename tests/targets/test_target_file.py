@@ -39,8 +39,6 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL + "when = { op = [3] }\n", "op"),
         (HEAD + CELL + 'when = { op = "Conv2D" }\n', "Conv2D"),
         (HEAD + CELL + 'when = { op = ["Pad", "Foo"] }\n', "Foo"),
-        (HEAD + CELL + "when = { rank = {} }\n", "rank"),
-        (HEAD + CELL + "when = { rank = { min = 3, max = 2 } }\n", "rank"),
         (HEAD + CELL + 'when = {}\nadvice = "--shp"\n', "advice"),
         (HEAD + CELL + "when = {}\nadvice = 3\n", "advice"),
         (HEAD + 'cell = ["when"]\n', "cell[0]"),
