@@ -123,7 +123,6 @@ def _operands(context: Context, pad: PadOp) -> Written:
         plan["value"] = {2: np.zeros((), tensor_dtype_to_np_dtype(dtype))}
     elif is_empty:
         plan["no_empty_fill"] = {2: None}
-    says_nothing = "value" not in wanted if is_zero else pad.mode != "constant"
-    if says_nothing and node.operand(2) is not None:
+    if (is_zero or pad.mode != "constant") and node.operand(2) is not None:
         plan["no_value"] = {2: None}
     return plan

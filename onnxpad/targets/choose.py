@@ -226,7 +226,8 @@ def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted
 def _spelling(targets: Iterable[Target]) -> frozenset[str]:
     """What targets insist on; an empty third input of a `Pad` is neither there nor absent."""
     insisted = {"constant_amounts", *chain.from_iterable(each.spell for each in targets)}
-    return frozenset(insisted | ({"no_empty_fill"} if insisted & {"value", "no_value"} else set()))
+    insisted |= {"no_empty_fill"} if insisted & {"value", "no_value"} else set()
+    return frozenset(insisted - ({"no_value"} if "value" in insisted else set()))
 
 
 def _passes(options: Options) -> Passes:
