@@ -68,9 +68,8 @@ class OptionKeywords(TypedDict, total=False):
 class Wanted(Struct, frozen=True):
     """How one padding is to be written: as the options of these names have it.
 
-    Style `keep` is for padding that stays as it came. Spellings are as `known_targets.SPELLINGS`
-    names them, and `no_empty_fill` (a `Pad` is not protected from onnxruntime by an empty third
-    input) and `no_guard` (nor otherwise).
+    Style `keep` is for padding that stays as it came. Spellings are as `target.Spelling` names
+    them: with `no_empty_fill` and `no_valid` a `Pad` is not protected from onnxruntime so.
     """
 
     style: str = "fold"

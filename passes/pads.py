@@ -374,7 +374,7 @@ class GuardPad(Pass):
 
 
 def _unguarded(context: Context, exposed: Exposed) -> RefusalError:
-    if "no_guard" in context.wanted(exposed.pad.node).spelling:
+    if "no_valid" in context.wanted(exposed.pad.node).spelling:
         return RefusalError(Reason.TARGET, "nothing that prevents it is taken by all targets")
     only = f"only auto_pad=VALID prevents that, and {exposed.window.op} has pads"
     if (opset := context.graph.opset) < 11:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
@@ -192,12 +192,14 @@ def fix(
 
 
 def _for_targets(run: Run) -> AtLast | None:
-    """As `targets.findings.writing`; None where no targets are asked for."""
+    """Has a run write padding as its targets need it, and what tells of the rest; else None."""
     if not run.options.is_for_targets:
         return None
-    from onnxpad.targets.findings import writing
+    from onnxpad.targets.choose import choose, targets_of
+    from onnxpad.targets.findings import findings_after
 
-    return writing(run)
+    choose(run)
+    return partial(findings_after, targets_of(run.options))
 
 
 def graph_of(result: FixResult) -> Graph:

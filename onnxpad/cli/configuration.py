@@ -74,7 +74,7 @@ def _read_in(folder: Path) -> Read:
     """The configuration in a folder; None without one.
 
     Raises:
-        UsageError: It cannot be read, or is not as it should be: with the line.
+        UsageError: It cannot be read, or is not as it should be.
     """
     here, path, under = Path.cwd(), folder / FILES[0], tuple[str, ...]()
     if not os.path.lexists(path):
@@ -99,7 +99,7 @@ def _read_in(folder: Path) -> Read:
     for key in table if isinstance(table, dict) else ():
         if key not in known and instead(key):
             raise UsageError(f"{path}: there is no key {key!r}{instead(key)}")
-    keys = toml.parsed(path, text, Keys, under=under, known=known)
+    keys = toml.parsed(Path(": ".join([str(path), *under])), table, Keys, known)
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())
     try:
@@ -120,8 +120,7 @@ def _read_in(folder: Path) -> Read:
 
 def _target(folder: Path, name: str) -> str:
     """A target; the path of a file is from the folder of the configuration."""
-    path, at, version = (name, "", "") if name.endswith(".toml") else name.rpartition("@")
-    return f"{folder / path}{at}{version}" if path.endswith(".toml") else name
+    return str(folder / name) if name.endswith(".toml") else name
 
 
 def _fits(folder: Path, pattern: str, model: Path) -> bool:

@@ -19,7 +19,7 @@ from onnxpad.report.json import COMMANDS, SCHEMA, keys_of
 _NAMES = {
     name: value
     for module in (
-        *("doctor.diagnosis", "frameworks.conventions.reaching"),
+        *("doctor.examine", "frameworks.conventions.reaching"),
         *("frameworks.conventions.explanation", "frameworks.repadding.results", "inventory"),
         *("targets.target", "validation.result"),
         *("report", "report.json"),

@@ -33,7 +33,7 @@ def next_option(
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
     `Pad`s or nodes; for targets if they take more of the padding. The trial may take the `contexts`
-    that a run left; `for_targets` has it write for its targets, as `targets.findings.writing`.
+    that a run left; `for_targets` has it write for its targets, as `api.fix` does.
     """
     to_pads = options.style != "fold"
     typed = _most_named(findings, to_pads=to_pads)

@@ -7,10 +7,10 @@ that is best for all targets, or stays as it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,24 +22,13 @@ from onnxpad.rewrite.registry import every_pass
 from onnxpad.rewrite.run import Passes, Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import UNKNOWN, Cell, Target, When
+from onnxpad.targets.target import TAKEN, Cell, Target
 
-_OWN = "onnxruntime-cpu"
-"""The target that is always meant, since results are run there."""
+_ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
+_LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
+"""How well a form is taken. What has a limit stays."""
 
-_BARE = Cell(verdict="right", when=When(), source="it does not pad")
-_AS_IT_CAME = replace(KEPT, spelling=frozenset({"constant_amounts"}))
-"""Padding that stays as it came, but for amounts that are computed and always the same.
-
-Of the many ways to compute them, none was measured of which it is known that it is this one.
-"""
-
-_ORDER = ("limit", "right", "read", "fallback", "unknown", "rejected", "wrong")
-_LIMIT, _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
-"""How well a form is taken; `read` is what is right, but was not run. What has a limit stays."""
-
-_NEVER = (1 << 30,)
-_UNGUARDED = frozenset({"no_empty_fill", "no_guard"})
+_NEVER = [1 << 30]
 _WAYS = (
     Wanted("fold"),
     Wanted("fold", no_ceil=True, symmetric_transpose=True),
@@ -52,6 +41,14 @@ _WAYS = (
 )
 """The ways to write a padding, the least rewriting first."""
 
+_CONCERNED: Mapping[str, Callable[[Form], bool]] = {
+    "style": lambda form: True,
+    "dynamic": lambda form: form.is_open or form.pad == "computed",
+    "no_ceil": lambda form: form.ceil != "",
+    "symmetric_transpose": lambda form: form.op == "ConvTranspose",
+}
+"""The options that ask for a way to write, and the forms that they are about."""
+
 Forms = Mapping[tuple[str, str], Form]
 """The forms of a model by the keys of each padding."""
 
@@ -59,11 +56,8 @@ Replies = tuple[tuple[Target, Cell], ...]
 """The fate of a form at each target."""
 
 
-class Choice(NamedTuple):
-    """The padding of a model with what each target does with it, as it came and as written."""
-
-    targets: tuple[Target, ...]
-    fates: Sequence[tuple[Placed, Replies, Replies]]
+Fate = tuple[Placed, Replies, Replies]
+"""A padding with what each target does with it, as it came and as written."""
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -78,24 +72,17 @@ def targets_of(options: Options) -> tuple[Target, ...]:
 
 
 @lru_cache(4096)  # models have few forms, and most of them at many nodes
-def answers_to(form: Form | None, targets: tuple[Target, ...]) -> Replies:
-    """The answers of targets for a form; None stands for a padding that is gone.
-
-    A window that does not pad is taken by all of which nothing else is known.
-    """
-    cells = [UNKNOWN if form is None else each.cell(form) for each in targets]
-    is_bare = form is None or form.pads_nothing
-    taken = [_BARE if is_bare and each.verdict == "unknown" else each for each in cells]
-    return tuple(zip(targets, taken, strict=True))
+def answers_to(form: Form | None, *, targets: tuple[Target, ...]) -> Replies:
+    """The answers of targets for a form; None stands for a padding that is gone."""
+    return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
 
 
 def grade(cell: Cell) -> int:
     """How well a form is taken, the best first; what no padding mends does not count."""
-    right = "right" if cell.measured else "read"
-    return _ORDER.index("limit" if cell.limit else cell.verdict.replace("right", right))
+    return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
-def choose(run: Run) -> Choice:
+def choose(run: Run) -> list[Fate]:
     """Chooses how each padding of a model is to be written, and has the run write it so.
 
     Raises:
@@ -103,104 +90,75 @@ def choose(run: Run) -> Choice:
         ModelError: The model cannot be read.
     """
     trials = _Trials(run)
-    given = [*forms_of(run.analysed(), bare=True)]
-    came = groups = trials.grouped(given)
-    if computes := any(each.form.pad == "computed" for each in given):
-        mark = run.graph.mark()
-        groups = trials.grouped(trials.read())
-        run.graph.rollback(mark)
-    for way in _ways(trials.asked, trials.targets):
-        if waiting := [each for each in groups if each.may_gain]:
+    given = [*forms_of(run.analysed())]
+    groups = trials.grouped(given)
+    for way in _ways(trials.asked, trials.spelling):
+        if waiting := [each for each in groups if each.best[0] > _RIGHT]:
             last = trials.written(way)
             for each in waiting:
                 if (rank := each.rank(last, way)) < each.best:
                     each.wanted, each.best = way, rank
-    for each in groups:
-        trials.wants |= dict.fromkeys(each.names, each.wanted)
     while True:  # what is no better beside all others as they are written stays as it came
+        trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
-        moved = [each for each in groups if each.wanted != _AS_IT_CAME]
+        moved = [each for each in groups if each.wanted != trials.kept]
         vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
         if not vain:
             break
         for each in vain:
-            each.wanted = _AS_IT_CAME
-            trials.wants |= dict.fromkeys(each.names, _AS_IT_CAME)
-    if computes:  # amounts stay computed where constants are known to be taken less well
-        lost = chain.from_iterable(each.names for each in came if each.loses(last))
-        trials.wants |= {name: KEPT for name in lost if trials.wants[name] == _AS_IT_CAME}
-        last = trials.written()
-    for without in ("no_empty_fill", "no_guard"):  # what protects a `Pad` is a form like any other
-        if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
-            wants = trials.wants
-            trials.wants = less = {
-                name: replace(way, spelling=way.spelling - _UNGUARDED | {without})
-                for name, way in wants.items()
-            }
-            forms = trials.written()
-            mended = [each for each in groups if each.untaken(forms) < each.untaken(last)]
-            names = chain.from_iterable(each.names for each in mended)
-            trials.wants = wants | {name: less[name] for name in names}
-            last = trials.written()
+            each.wanted = trials.kept
     run.write_each(trials.wants, _passes(run.options))
-    targets = trials.targets
-    fates = [
-        (each, answers_to(each.form, targets), answers_to(_found(last, each.keys), targets))
-        for each in given
-    ]
-    return Choice(targets, fates)
+    told = partial(answers_to, targets=trials.targets)
+    return [(each, told(each.form), told(_found(last, each.keys))) for each in given]
 
 
 class _Trials:
     """A model that is written on trial, for the `targets` and as it is `asked` for.
 
-    `wants` says how, by the names of the outputs of the nodes of each padding.
+    `wants` says how, by the names of the outputs of the nodes of each padding. What stays as it
+    came is `kept`, which says no more than how not to protect it.
     """
 
     def __init__(self, run: Run) -> None:
         """Takes the graph, and the options."""
-        self._run, own = run, load(_OWN)
+        self._run, own = run, load("onnxruntime-cpu")  # where results are run
         self.wants: dict[str, Wanted] = {}
         self.targets, self.asked = targets_of(run.options), _asked(run.options)
+        self.spelling = _spelling(self.targets)
+        self.kept = replace(KEPT, spelling=self.spelling & {"no_empty_fill", "no_valid"})
         self._implied = () if run.options.target_only or own in self.targets else (own,)
 
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
 
-        Right as read is as good as any where nothing was measured. What onnxruntime's optimiser
-        gets wrong is protected; only what it never runs counts.
+        What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        found = [
-            grade(cell) if target.measured or grade(cell) != _READ else _RIGHT
-            for target, cell in answers_to(form, self.targets)
-        ]
-        own = [grade(cell) for _, cell in answers_to(form, self._implied)]
-        taken = {_LIMIT: _LIMIT, _REJECTED: _WRONG}
-        return found + [taken.get(each, _RIGHT) for each in own]
+        own = (grade(cell) for _, cell in answers_to(form, targets=self._implied))
+        found = [grade(cell) for _, cell in answers_to(form, targets=self.targets)]
+        return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
-        """Paddings by the nodes that they share; what is not wanted yet stays as it came."""
+        """Paddings by the nodes that they share; they stay as they came."""
         groups: dict[str, list[Placed]] = {}
         for each in found:
             near = {id(groups[name]): groups[name] for name in _names([each]) if name in groups}
             joined = [*chain.from_iterable(near.values()), each]
             groups |= dict.fromkeys(_names(joined), joined)
-        self.wants = dict.fromkeys(groups, _AS_IT_CAME) | self.wants
+        self.wants = dict.fromkeys(groups, self.kept)
         distinct = {id(each): each for each in groups.values()}.values()
         return [_Group(each, self) for each in distinct]
 
-    def read(self, usual: Wanted | None = None) -> list[Placed]:
-        """The forms of the model, edited so that all is written as is wanted, or in one way."""
+    def written(self, usual: Wanted | None = None) -> Forms:
+        """The forms by keys once all is written as is wanted, or in one way.
+
+        An operator of a new name has those of the first known downstream.
+        """
+        mark = self._run.graph.mark()
         trial = Run(self._run.graph, self._run.options, domain=self._run.domain)
         trial.barred = self._run.barred
         trial.write_each({} if usual else self.wants, _passes(self._run.options), usual)
         trial.edit()
-        return [*forms_of(trial.left, bare=True)]
-
-    def written(self, usual: Wanted | None = None) -> Forms:
-        """The same by keys; an operator of a new name has those of the first known downstream."""
-        mark = self._run.graph.mark()
-        found = self.read(usual)
+        found = [*forms_of(trial.left)]
         forms = {key: each.form for each in reversed(found) for key in each.keys}
         for each in found:
             for name in each.context.nearest(each.node, self.wants) or ():
@@ -214,45 +172,25 @@ class _Group:
 
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
-        self.names, self.wanted = {*_names(found)}, _AS_IT_CAME
+        self.names, self.wanted = {*_names(found)}, trials.kept
         self._keys, self._grades = [each.keys for each in found], trials.grades
         self._given = [row for each in found for row in trials.grades(each.form)]
-        self._is_asked = any(_concern(trials.asked, each.form) for each in found)
-        self.best = self.first = _NEVER if self._is_asked else _rank(self._given)
+        forms = [each.form for each in found]
+        self._is_asked = any(_CONCERNED[name](form) for name in trials.asked for form in forms)
+        self.best = self.first = _NEVER if self._is_asked else sorted(self._given, reverse=True)
 
-    @property
-    def may_gain(self) -> bool:
-        """Whether some target does not take it well, as far as is known by now."""
-        return any(self.best) and (self._is_asked or max(self._given) >= _FALLBACK)
-
-    def rank(self, forms: Forms, way: Wanted) -> tuple[int, ...]:
-        """Smaller for a better result; the greatest where less is taken or known than before.
+    def rank(self, forms: Forms, way: Wanted) -> list[int]:
+        """The grades of a result, the worst first; never where less is taken or known than before.
 
         What was computed wrongly may be unknown then. What was rejected may be where it is only
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
-        for was, now in zip(self._given, self._now(forms), strict=True):
+        rows = [row for keys in self._keys for row in self._grades(_found(forms, keys))]
+        for was, now in zip(self._given, rows, strict=True):
             if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
                 return _NEVER
-        return _rank(self._now(forms))
-
-    def untaken(self, forms: Forms) -> tuple[int, ...]:
-        """How often a result is not taken, but for how that is known."""
-        return _rank(self._now(forms))[:-1]
-
-    def loses(self, forms: Forms) -> bool:
-        """Whether a target is known to take it less well in a result than as it came."""
-        rows = zip(self._given, self._now(forms), strict=True)
-        return any(was < now and (was <= _RIGHT or now >= _REJECTED) for was, now in rows)
-
-    def _now(self, forms: Forms) -> list[int]:
-        return [row for keys in self._keys for row in self._grades(_found(forms, keys))]
-
-
-def _rank(grades: Sequence[int]) -> tuple[int, ...]:
-    """Smaller for what is better: first how often a form is not taken, then how often unknown."""
-    return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK, _READ))
+        return sorted(rows, reverse=True)
 
 
 def _found(forms: Forms, keys: Iterable[tuple[str, str]]) -> Form | None:
@@ -270,32 +208,13 @@ def _names(found: Iterable[Placed]) -> Iterator[str]:
 
 def _asked(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
-    names = ("style", "dynamic", "no_ceil", "symmetric_transpose")
-    given = {name: getattr(options, name) for name in names}
-    is_default = {name: isinstance(each, Unasked) or not each for name, each in given.items()}
-    return {name: each for name, each in given.items() if not is_default[name] and each != "keep"}
+    given = {name: getattr(options, name) for name in _CONCERNED}
+    return {k: v for k, v in given.items() if v and v != "keep" and not isinstance(v, Unasked)}
 
 
-def _concern(asked: Mapping[str, Any], form: Form) -> bool:
-    """Whether options that ask for a way to write concern a form."""
-    return (
-        "style" in asked
-        or ("no_ceil" in asked and form.ceil != "")
-        or ("symmetric_transpose" in asked and form.op == "ConvTranspose")
-        or ("dynamic" in asked and (form.is_open or form.pad == "computed"))
-    )
-
-
-def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wanted]:
-    """The ways to write a padding that options leave, the least rewriting first.
-
-    All are spelled as targets insist on. Of opposites that of the target named first is heeded.
-    """
-    insisted = [*_AS_IT_CAME.spelling, *chain.from_iterable(each.spell for each in targets)]
-    values = [each for each in insisted if each in _VALUES]
-    spelling = frozenset(insisted) - {*values[1:]} | {*values[:1]}
-    spelling |= {"no_empty_fill"} if values else set()  # an empty third input is neither
-    if not asked and spelling > _AS_IT_CAME.spelling:
+def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted]:
+    """The ways to write a padding that options leave, the least rewriting first."""
+    if not asked:
         yield replace(KEPT, spelling=spelling)
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
@@ -304,8 +223,11 @@ def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wante
             yield replace(way, spelling=paired if way.symmetric_transpose else anew)
 
 
-_VALUES = ("value", "no_value")
-"""Opposites: the third input of a `Pad` is written, or is left out."""
+def _spelling(targets: Iterable[Target]) -> frozenset[str]:
+    """What targets insist on; an empty third input of a `Pad` is neither there nor absent."""
+    insisted = {"constant_amounts", *chain.from_iterable(each.spell for each in targets)}
+    insisted |= {"no_empty_fill"} if insisted & {"value", "no_value"} else set()
+    return frozenset(insisted - ({"no_value"} if "value" in insisted else set()))
 
 
 def _passes(options: Options) -> Passes:

@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.run import AtLast, Run
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Choice, answers_to, choose, grade
+from onnxpad.targets.choose import Fate, answers_to, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
 
 class TargetReport:
-    """What is reported of one verdict, with the page on its code and the severity of its findings.
+    """What is reported of one verdict, with the page on its code.
 
-    This is that of what `fix --target` mends; `stays` is that of all else.
+    The severity is that of what `fix --target` mends, `stays` that of all else.
     """
 
-    def __init__(
-        self, code: str, does: str, severity: Severity, stays: Severity, *page: str
-    ) -> None:
-        """Takes what a target does, and of the page the title, why it matters and the example."""
-        self.code, self.does, self.severity, self.stays = code, does, severity, stays
-        self.__doc__ = _PAGE.format(*page)
+    def __init__(self, code: str, does: str, severity: Severity, node: str, target: str) -> None:
+        """Takes what a target does, and for example a node with which one does so."""
+        self.code, self.does, self.severity = code, does, severity
+        self.stays = Severity.INFO if severity is Severity.WARNING else severity
+        self.__doc__ = _PAGE.format(does=does, node=node, target=target)
 
 
-_PAGE = """{}
+_PAGE = """Padding where a target {does}.
 
 ## What it does
 With `--target`, tells each such padding with what says so: models that were run, or a source that
 was read. `fix` writes it in a form that is known to be taken, if there is one.
 ## Why it matters
-{}
+An importer stops at the first form that it does not know, often without naming the node. Worse is
+one that goes on, with other numbers or with copies of data to another provider and back. And what
+nobody has run is no promise.
 ## Example
-    {}
-stays with `--target {}`
+    {node}
+stays with `--target {target}`
 where
-    {}
+    float[1, 2, 9, 8] x
+    int64[8] pads = {{0, 0, 1, 1, 0, 0, 1, 1}}
 ## When it is exact
 Nothing is rewritten by this rule: those that write the padding say when that is exact.
 ## References
@@ -51,77 +51,42 @@ WRONG = TargetReport(
     "PAD703",
     "computes something else",
     Severity.ERROR,
-    Severity.ERROR,
-    "Padding of which a target computes something else, without an error.",
-    "Nothing stops: the network runs, and its accuracy is lost.",
     "y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
     "opencv@4",
-    "float[1, 2, 9, 8] x",
 )
 REJECTED = TargetReport(
-    "PAD704",
-    "does not run it",
-    Severity.ERROR,
-    Severity.ERROR,
-    "Padding that a target does not run.",
-    "An importer stops at the first form that it does not know, often without naming the node.",
-    'y = Pad <mode = "wrap"> (x, pads)',
-    "tract",
-    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
+    "PAD704", "does not run it", Severity.ERROR, 'y = Pad <mode = "wrap"> (x, pads)', "tract"
 )
 FALLBACK = TargetReport(
     "PAD705",
     "leaves it to another provider",
     Severity.WARNING,
-    Severity.INFO,
-    "Padding that a target hands over to another provider.",
-    "Data is copied there and back, which costs more than most operators.",
     'y = Pad <mode = "reflect"> (x, pads)',
     "coreml",
-    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
 )
 UNKNOWN = TargetReport(
     "PAD706",
     "is not known to take it",
     Severity.INFO,
-    Severity.INFO,
-    "Padding of which it is not known whether a target takes it.",
-    "What nobody has run is no promise.",
     "y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
     "openvino",
-    "float[1, 2, 8, 8] x",
 )
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))
 """The report of each verdict but `right`."""
 
 
-def writing(run: Run) -> AtLast:
-    """Has a run write each padding as its targets need it.
-
-    Returns:
-        What finds the padding that they do not take in the graphs that it leaves.
-
-    Raises:
-        UsageError: As `choose`.
-        ModelError: As `choose`.
-    """
-    return partial(findings_after, choose(run))
-
-
-def findings_before(choice: Choice) -> Iterator[Finding]:
-    """Padding of the original that targets do not take; fixable where the choice mends it."""
-    for placed, came, best in choice.fates:
+def findings_before(fates: Iterable[Fate]) -> Iterator[Finding]:
+    """Padding of the original that targets do not take; fixable where a choice mends it."""
+    for placed, came, best in fates:
         for (target, cell), (_, now) in zip(came, best, strict=True):
             if cell.verdict != "right":
                 yield _finding(placed, target, cell, mends=grade(now) < grade(cell))
 
 
-def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
+def findings_after(targets: tuple[Target, ...], contexts: Iterable[Context]) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
-    for placed in forms_of(contexts, bare=True):
-        for target, cell in answers_to(placed.form, choice.targets):
-            if cell.verdict != "right":
-                yield _finding(placed, target, cell, mends=False)
+    found = ((each, answers_to(each.form, targets=targets)) for each in forms_of(contexts))
+    yield from findings_before((placed, cells, cells) for placed, cells in found)
 
 
 def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Finding:
@@ -130,7 +95,7 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     does = f"{title} {report.does}{f': {cell.note}' * bool(cell.note)} [{cell.known_by}]"
     facts = {"target": target.full_name, "verdict": cell.verdict, "measured": cell.measured}
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    if options := [*_mending(placed, cell), *(() if mends or cell.limit else _deciding(placed))]:
+    if options := [*_options(placed, cell, mends=mends)]:
         facts["options"] = options
     stays = "no padding mends it" if cell.limit else _STAYS
     return Finding(
@@ -149,9 +114,9 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
 _STAYS = "no writing that can be made is known to be taken better"
 
 
-def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
-    """The option that mends it; sizes only where they may decide, not where amounts are data."""
-    context = placed.context
+def _options(placed: Placed, cell: Cell, *, mends: bool) -> Iterator[str]:
+    """Sizes where they may decide, not where amounts are data; and which of engines to trust."""
+    context, op = placed.context, placed.context.read(placed.node)
     option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
     if option.partition(" ")[0] in BY_SIZE:
         read = map(context.read, (placed.node, *placed.nodes))
@@ -160,12 +125,8 @@ def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
         option *= is_open and Reason.AMOUNTS_UNKNOWN not in codes
-    if option:
-        yield option
-
-
-def _deciding(placed: Placed) -> Iterator[str]:
-    """The options that decide what a padding means, where engines disagree on that."""
-    context, op = placed.context, placed.context.read(placed.node)
-    if isinstance(op, WindowOp) and (refusal := context.sites.disagreement(op)) is not None:
-        yield from (option for option in context.options(refusal) if option in BY_TRUST)
+    yield from [option] * bool(option)
+    if mends or cell.limit or not isinstance(op, WindowOp):
+        return
+    if (refusal := context.sites.disagreement(op)) is not None:
+        yield from (each for each in context.options(refusal) if each in BY_TRUST)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -67,7 +67,7 @@ class Form(Struct, frozen=True, omit_defaults=True):
     cropped: bool = False
     fill: Literal["", "absent", "empty", "zero", "lowest", "other", "open"] = ""
 
-    grouped: Literal["", "depthwise", "group"] = ""  # what few runtimes take notice of: _BESIDE
+    grouped: bool = False  # what few runtimes take notice of: _BESIDE
     uneven: bool = False
     even: bool = False
     onnxruntime: Literal["", "stops", "departs", "misfolds"] = ""
@@ -115,27 +115,18 @@ class Form(Struct, frozen=True, omit_defaults=True):
     @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
-        return astuple(self)[_PADS] == astuple(UNSAID)[_PADS]
+        return self.said.keys().isdisjoint(_NAMES[_PADS])
 
-
-UNSAID = Form("")
-"""A form that says nothing."""
 
 _NAMES = Form.__struct_fields__
 _PADS = slice(_NAMES.index("auto_pad"), _NAMES.index("grouped"))
 _BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("opset"))
 
-USUAL = {name: getattr(UNSAID, name) for name in _NAMES[: _NAMES.index("onnxruntime")]}
+USUAL = {name: (getattr(Form(""), name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
 """The fields that an exact cell is about too, each as it is usually."""
 
 SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})
 """Fields of which few runtimes take notice."""
-
-OF_A_PAD = frozenset(
-    {"op", "domain", "opset", "rank", "dtype", "silent", "sized", "batched", "producer", "pad"}
-    | {"mode", "outer", "negative", "beyond", "fill", "axes", "raw"}
-)
-"""Fields that tell of a `Pad` alone."""
 
 
 class Placed(NamedTuple):
@@ -163,24 +154,18 @@ class Placed(NamedTuple):
         return (*given, (str(self.node.op), context.label(self.node)))
 
 
-def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
-    """The forms of all padding in the graphs of a model, in file order, `Pad`s alone last.
+def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
+    """The forms of all windows and `Pad`s in the graphs of a model, in file order, the latter last.
 
-    Left out is what cannot be read, a malformed body or function as a whole; and unless they are
-    wanted too, `bare` window operators, which do not pad at all.
+    Left out is what cannot be read, a malformed body or function as a whole.
 
     Raises:
         ModelError: The main graph cannot be read.
     """
     for context in contexts:
         if context.graph.is_there():
-            try:
-                found = [*_forms(context)]
-            except ModelError:
-                if context.graph.is_main:
-                    raise
-                continue  # a finding says so
-            yield from (each for each in found if bare or not each.form.pads_nothing)
+            with nullcontext() if context.graph.is_main else suppress(ModelError):
+                yield from [*_forms(context)]
 
 
 def _forms(context: Context) -> Iterator[Placed]:
@@ -240,8 +225,8 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "both": op.auto_pad != "NOTSET" and op.pads_written,
         "silent": not op.pads_written,
         "sized": all(isinstance(size, int) for size in site.sizes),
-        "grouped": _grouped(context, op),
-        "quantised": _is_quantised(op.data.producer, site.front),
+        "grouped": op.node.attrs.get("group", 1) != 1,
+        "quantised": _is_quantised(op.data, site.front),
         "onnxruntime": _departure(context, op),
     }
     if isinstance(op, TransposedOp):
@@ -308,18 +293,10 @@ def _fill(context: Context, node: Node) -> str:
     return "zero" if is_plain_zero(value) else "other"
 
 
-def _grouped(context: Context, op: WindowOp | TransposedOp) -> str:
-    group = op.node.attrs.get("group", 1)
-    if not isinstance(group, int) or group == 1:
-        return ""
-    shape = context.analysis.shape(op.data) or ()
-    return "depthwise" if shape[op.operator.layout.channels :][:1] == (group,) else "group"
-
-
-def _is_quantised(node: Node | None, front: Front) -> bool:
-    steps = [step for path in front.pads for step in path]
-    nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
-    return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
+def _is_quantised(data: Tensor, front: Front) -> bool:
+    steps = (step.inputs[0] for path in front.pads for step in path if step.inputs)
+    makers = (each.producer for each in (data, *steps))
+    return any(each is not None and each.op == "DequantizeLinear" for each in makers)
 
 
 def _departure(context: Context, op: WindowOp | TransposedOp) -> str:

@@ -10,14 +10,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
-from msgspec.structs import asdict, fields, replace
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.targets.form import DTYPES, OF_A_PAD, SELDOM, UNSAID, USUAL, Form
+from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
@@ -25,98 +25,75 @@ Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """All of them, the worst first."""
 
+Spelling = Literal[
+    "kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value",
+    "no_output_padding", "no_valid", "no_axes", "no_value", "typed_amounts", "initializers",
+    "no_declared_sizes", "no_empty_fill",
+]  # fmt: skip
+"""Ways to write the same graph that a runtime may insist on; the manual explains each."""
+
 DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
 _OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
-_MOST = 1 << 30
 
 Texts = tuple[str, ...]
-Value = str | int | bool
 
 
 class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Numbers from the least to the most, of which one may be left open."""
 
     least: int = field(default=-1, name="min")
-    most: int = field(default=_MOST, name="max")
-
-    def __post_init__(self) -> None:
-        """Refuses what admits nothing, or everything."""
-        if not -1 <= self.least <= self.most or (self.least, self.most) == (-1, _MOST):
-            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
+    most: int = field(default=1 << 30, name="max")
 
     def __contains__(self, value: object) -> bool:
         """Whether a number is one of them."""
         return isinstance(value, int) and self.least <= value <= self.most
 
 
-Said = Value | tuple[Value, ...] | Range
-"""What a field may be: a value, some that are listed, or numbers in a range."""
-
-
-def admitted(said: Said) -> tuple[Value, ...] | Range:
-    """The values that a field may have."""
-    return said if isinstance(said, tuple | Range) else (said,)
-
-
-class Conditions(Struct, frozen=True, dict=True):
-    """What some fields of a form may be; `When` has all that may be named."""
-
-    @cached_property
-    def said(self) -> Mapping[str, Said]:
-        """What is said, by the names of the fields."""
-        return {name: said for name, said in asdict(self).items() if said is not UNSET}
-
-    def __post_init__(self) -> None:
-        """Refuses an operator or a type that there is not, and what a `Pad` does not have."""
-        given: Any = (admitted(self.said.get(name, ())) for name in ("op", "dtype"))
-        ops, dtypes = given
-        for op in () if "domain" in self.said else ops:
-            if not has_operator(op):
-                near = meant(op, [name for domain, name in OPERATORS if not domain])
-                raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
-        for dtype in {*dtypes} - {"", *DTYPES.values()}:
-            raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
-        for name in self.said.keys() - OF_A_PAD if ops == ("Pad",) else ():
-            if getattr(UNSAID, name) in admitted(self.said[name]):
-                continue
-            raise ValueError(f"a Pad has no {name!r}; 'outer' is of its amounts")
-
-
-def _said(kind: Any) -> Any:
-    """The type of what a field may be."""
-    some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)] | UnsetType
+def _some(kind: Any) -> Any:
+    """The type of what a field may be: a value, some that are listed, or numbers in a range."""
+    some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)]
     return some | Range if kind is int else some
 
 
-When: Any = defstruct(
-    "When",
-    [(each.name, _said(each.type), UNSET) for each in fields(Form)],
-    bases=(Conditions,),
-    frozen=True,
-    forbid_unknown_fields=True,
-)
-"""Conditions on a form, as files have them."""
+_KINDS = {each.name: _some(each.type) for each in fields(Form)}
+
+
+def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
+    """Conditions on the fields of a form, each a list of values or a range.
+
+    Raises:
+        ValueError: There is no such field, value, operator or type.
+    """
+    found = dict[str, Any]()
+    for name, said in when.items():
+        if name not in _KINDS:
+            raise ValueError(f"a form has no {name!r}{meant(name, _KINDS)}")
+        try:
+            each = convert(said, _KINDS[name])
+        except ValidationError as error:
+            raise ValueError(f"{name!r}: {str(error).partition(' - ')[0]}") from None
+        found[name] = each if isinstance(each, tuple | Range) else (each,)
+    ops, dtypes = (found.get(name, ()) for name in ("op", "dtype"))
+    for op in () if "domain" in found else ops:
+        if not has_operator(op):
+            near = meant(op, [name for domain, name in OPERATORS if not domain])
+            raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
+    for dtype in {*dtypes} - {"", *DTYPES.values()}:
+        raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
+    return found
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
     """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
-    Attributes:
-        source: Where that is written, or what was run.
-        measured: Whether models that are written so were run.
-        like: Models that were run, as `FORM` or `FORM:STYLE` with wildcards: it is about forms that
-            are written like these.
-        forms: The models that it is inferred from.
-        limit: Whether no padding mends it: told, never a reason for a rewrite.
-        advice: The option that mends it, such as `--shape`.
-        exact: Whether fields that it does not name must be as usual.
-        of: The variants and versions that it is about; all if empty.
+    The manual's page on targets explains the keys. Beside those, `forms` are the models that it is
+    inferred from, `about` its topics, and `version` that in which it was found.
     """
 
     verdict: Verdict
-    when: When
+    when: dict[str, Any]
     source: str = ""
     version: str = ""
     measured: bool = False
@@ -127,10 +104,10 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     limit: bool = False
     advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
     exact: bool = False
-    of: Texts = ()
 
     def __post_init__(self) -> None:
-        """Refuses what has no source, and models that there are not."""
+        """Refuses what has no source, and conditions and models that there are not."""
+        force_setattr(self, "when", _checked(self.when))
         if not (self.verdict == "unknown" or self.source or self.forms):
             raise ValueError("'source' must be given: where it is written, or what was run")
         for each in self.like:
@@ -149,14 +126,14 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
 
         What is not right of a `Pad` is so of each, also in front of an operator.
         """
-        said = self.when.said
-        if said.get("op") == "Pad" != form.op and form.pad and self.verdict != "right":
+        said = self.when
+        if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
             form = replace(form, op="Pad", domain="", rank=form.rank + 2)
         if form.domain and "op" in said and "domain" not in said:
             return False
-        when = {**USUAL, **said} if self.exact else said
+        when = USUAL | said if self.exact else said
         is_like = not self.like or form.key(exactly=exactly) in self._keys
-        return is_like and all(getattr(form, name) in admitted(when[name]) for name in when)
+        return is_like and all(getattr(form, name) in when[name] for name in when)
 
     @cached_property
     def _keys(self) -> frozenset[tuple[object, ...]]:
@@ -186,20 +163,21 @@ class Standing(Struct, frozen=True):
     models: int
 
 
-class Target(Struct, frozen=True, eq=False, dict=True):
-    """A runtime in one version, measured or else read, and all that is known of it.
+class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
+    """A runtime in one version, and all that is known of it, as its file has it.
 
-    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order.
+    The manual's page on targets explains the keys. The name is as it is typed, without the version:
+    `opencv-classic`. Cells are asked in order.
     """
 
-    name: str
     title: str
     version: str = ""
     read: str = ""
-    cells: tuple[Cell, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    spell: Texts = ()
+    spell: tuple[Spelling, ...] = ()
     notes: Texts = ()
+    cells: tuple[Cell, ...] = field(default=(), name="cell")
+    facts: tuple[Fact, ...] = field(default=(), name="fact")
+    name: str = ""
 
     @property
     def full_name(self) -> str:
@@ -215,13 +193,13 @@ class Target(Struct, frozen=True, eq=False, dict=True):
         """The answer for a form: of the first cell that covers it; else it is unknown.
 
         Models also answer for forms that differ from theirs in what seldom counts, unless a cell
-        speaks of just that.
+        speaks of just that. A window that does not pad is taken unless it is known not to be.
         """
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
-        if found.measured or SELDOM & found.when.said.keys():
-            return found
-        like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
-        return next(like, found)
+        if not (found.measured or SELDOM & found.when.keys()):
+            like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
+            found = next(like, found)
+        return TAKEN if found.verdict == "unknown" and form.pads_nothing else found
 
     @cached_property
     def standing(self) -> Standing:
@@ -242,7 +220,8 @@ class Target(Struct, frozen=True, eq=False, dict=True):
         return Standing(len(forms()), given, best, sum(models))
 
 
-UNKNOWN = Cell(verdict="unknown", when=When(), note="nothing is known of this form")
+TAKEN = Cell(verdict="right", when={}, source="it does not pad")
+UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 
 
 @cache

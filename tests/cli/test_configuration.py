@@ -143,7 +143,8 @@ class TestWhichFileHolds:
         wrote("onnxpad.toml", "no toml")
         for command in ("fix", "check", "show"):
             told = error_line(onnxpad_runs(command, "model.onnx"))
-            assert told.startswith("onnxpad.toml:1: ")
+            assert told.startswith("onnxpad.toml: ")
+            assert "line 1" in told
 
     def test_the_library_reads_none(self) -> None:
         wrote("onnxpad.toml", "no toml")
@@ -258,7 +259,7 @@ class TestWhatHolds:
         self, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         wrote("exported/npu.toml", 'title = "NPU"')
-        wrote("exported/onnxpad.toml", 'target = ["./npu.toml", "exported/npu.toml@2"]')
+        wrote("exported/onnxpad.toml", 'target = ["./npu.toml", "exported/npu.toml"]')
         told = "onnxpad.toml: exported/exported/npu.toml: No such file or directory"
         assert error_line(onnxpad_runs("check", "exported/a.onnx")).endswith(told)
         wrote("exported/onnxpad.toml", 'target = ["./npu.toml"]')
@@ -339,14 +340,17 @@ class TestWhatIsRefused:
     def test_of_a_pyproject(self) -> None:
         head = "[project]\nname = 'x'\n\n"
         for text, told in (
-            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: 'styl': there is no"),
+            (
+                f"{head}[tool.onnxpad]\nstyl = 1",
+                "pyproject.toml: tool: onnxpad: Object contains unknown",
+            ),
             (
                 f"{head}[tool.onnxpad]\ndims = 1",
                 "pyproject.toml: there is no key 'dims'; use --dim",
             ),
-            (f"{head}[tool]\nonnxpad = 3", "pyproject.toml:5: 'onnxpad': "),
-            (f"{head}[[tool.onnxpad]]\nstyle = 'pad'", "pyproject.toml:4: 'onnxpad': "),
-            (f"{head}[tool.onnxpad]\nstyle = pad", "pyproject.toml:5: Invalid value"),
+            (f"{head}[tool]\nonnxpad = 3", "pyproject.toml: tool: onnxpad: Expected"),
+            (f"{head}[[tool.onnxpad]]\nstyle = 'pad'", "pyproject.toml: tool: onnxpad: Expected"),
+            (f"{head}[tool.onnxpad]\nstyle = pad", "pyproject.toml: Invalid value"),
         ):
             wrote("pyproject.toml", text)
             assert error_line(onnxpad_runs("check", "model.onnx")).startswith(told)
@@ -360,7 +364,7 @@ class TestWhatIsRefused:
     def test_a_wrong_one_of_many_stops_all(self) -> None:
         wrote("exported/deep/onnxpad.toml", "x = 1")
         told = error_line(onnxpad_runs("check", "model.onnx", "exported"))
-        assert "'x'" in told
+        assert "`x`" in told
 
     @pytest.mark.parametrize(
         "make",

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import asdict
 
 import onnxpad.doctor.examine
-from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
+from onnxpad.doctor.examine import Diagnosis, Driver, Package, Problem
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
 from tests.support import one, onnxpad_runs

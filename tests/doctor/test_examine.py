@@ -13,8 +13,7 @@ from unittest import mock
 
 import pytest
 
-from onnxpad.doctor.diagnosis import Diagnosis, Problem
-from onnxpad.doctor.examine import Machine, examine, needed
+from onnxpad.doctor.examine import Diagnosis, Machine, Problem, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of

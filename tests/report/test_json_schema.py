@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
+from onnxpad.doctor.examine import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.report.json import json_of
 from onnxpad.report.json_schema import schema
 from tests.support.fixing import onnxpad_runs

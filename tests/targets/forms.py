@@ -105,6 +105,7 @@ def sites(model: onnx.ModelProto) -> list[dict[str, Any]]:
             and (name != "opset" or int(each) <= _NEWEST_BY_ATTRIBUTES)
         }
         for found in placed
+        if not found.form.pads_nothing
     ]
 
 

@@ -71,8 +71,9 @@ def test_what_fix_writes_for_a_runtime(name: str) -> None:
     assert not found
 
 
-def test_computed_amounts_that_are_always_the_same_become_constant_for_all() -> None:
+def test_computed_amounts_that_are_always_the_same_become_constant_where_they_must() -> None:
     name = "pad_computed_from_shape_conv_static"
     for target in ("tinygrad", "tvm"):  # the latter rejects them
         assert not fault(name, load(target))
-        assert onnxpad.fix(model(name), target=target, validate=False).changes
+        found = onnxpad.fix(model(name), target=target, validate=False).changes
+        assert bool(found) is (target == "tvm")

@@ -24,6 +24,7 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
     """The fields of each form in a graph that are not those of no padding at all."""
     model = one(text, inputs=inputs, outputs="float[] y", initializers=", ".join(weights or (W,)))
     placed = [each.form for each in forms_of(Run(Graph.read(model), Options()).analysed())]
+    placed = [each for each in placed if not each.pads_nothing]
     usual = asdict(Form("")) | USUAL
     return [
         {name: each for name, each in asdict(form).items() if each != usual[name]}

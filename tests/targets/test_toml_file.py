@@ -1,78 +1,13 @@
-"""Files of users: read as a whole or refused, and each error has its line."""
+"""Files of users: read as a whole or refused."""
 
 import os
-import time
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.targets.toml_file import LARGEST, Problem, _line_of, parsed, read_text
-
-EACH = """
-a = 1 # ] "
-# [b
-b = [ # [
-  "]", '[', { c = "\\"]" }, # "
-]
-
-text = \"\"\"
-x = 1 # " [ ""
-\\"\"\" ["\"\"\"\"
-raw = '''
-y = ["''''
-[t.'x.y'] # '
-"#" = "#"
-[[u]]
-v.w = '\\'
-[[u]]
-v.w = "\u2028"
-x = 2
-"""
-
-
-@pytest.mark.parametrize(
-    ("place", "line"),
-    [
-        (("a",), 2),
-        (("b",), 4),
-        (("text",), 8),
-        (("raw",), 11),
-        (("t", "x.y"), 13),
-        (("t", "x.y", "#"), 14),
-        (("u", 0), 15),
-        (("u", 0, "v", "w"), 16),
-        (("u", 1), 17),
-        (("u", 1, "v"), 18),
-        (("u", 1, "x"), 19),
-        (("z",), 1),
-    ],
-)
-def test_the_line_of_a_value(place: tuple[str | int, ...], line: int) -> None:
-    assert tomllib.loads(EACH)
-    assert _line_of(EACH, place) == line
-    assert _line_of(EACH.replace("\n", "\r\n"), place) == line
-
-
-def test_what_no_statement_has_is_on_the_first_line() -> None:
-    assert _line_of("", ("title",)) == 1
-
-
-def test_a_long_value_or_many_errors_take_no_long_time() -> None:
-    def wrong(tables: dict[str, Any]) -> Iterator[Problem]:
-        yield from (((key,), "is wrong") for key in tables)
-
-    start = time.process_time()
-    for text in (
-        "a = [\n" + "1,\n" * 30_000 + "]\n",
-        "".join(f"k{index} = 1\n" for index in range(6_000)),
-    ):
-        with pytest.raises(UsageError):
-            parsed(Path("f.toml"), text, dict[str, Any], wrong)
-    assert time.process_time() - start < 20
+from onnxpad.targets.toml_file import LARGEST, read_text, tables_in
 
 
 @pytest.mark.parametrize(
@@ -87,7 +22,7 @@ def test_a_long_value_or_many_errors_take_no_long_time() -> None:
 )
 def test_what_is_no_toml(text: str) -> None:
     with pytest.raises(UsageError):
-        parsed(Path("f.toml"), text, dict[str, Any])
+        tables_in(Path("f.toml"), text)
 
 
 def long(path: Path) -> None:

@@ -43,7 +43,7 @@ def outcome(target: Target, form: str) -> Outcome:
     text = ""
     if result.changed:
         run = Run(Graph.read(result.model), Options())
-        written = (placed.form.text for placed in forms_of(run.analysed(), bare=True))
+        written = (placed.form.text for placed in forms_of(run.analysed()))
         text = "; ".join(dict.fromkeys(written)) or "no padding"
     return Outcome(tuple(sorted(codes)), text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpad.doctor.diagnosis import Diagnosis, Driver
+from onnxpad.doctor.examine import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.report.documents import Document, Pairs, document_of
 from onnxpad.report.layout import marked

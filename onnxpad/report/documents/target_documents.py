@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from textwrap import shorten
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -14,7 +13,7 @@ from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target, admitted, forms, sites
+from onnxpad.targets.target import VERDICTS, Cell, Range, Target, forms, sites
 
 _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 
@@ -22,21 +21,20 @@ _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "w
 def words_of(cell: Cell) -> str:
     """The forms that a cell is about, as a target's file writes them.
 
-    >>> from onnxpad.targets.target import When
-    >>> words_of(Cell(verdict="unknown", when=When(op=("Conv", "Pad"), rank=Range(2), raw=True)))
+    >>> when = {"op": ("Conv", "Pad"), "rank": Range(2), "raw": True}
+    >>> words_of(Cell(verdict="unknown", when=when))
     'op Conv or Pad, rank from 2, raw true'
     """
-    told = [f"{name} {_values(said)}" for name, said in cell.when.said.items()]
+    told = [f"{name} {_values(said)}" for name, said in cell.when.items()]
     told += [f"like {shown(' or '.join(cell.like))}"] * bool(cell.like)
     return ", ".join([*told, *["all else as usual"] * cell.exact]) or "every form"
 
 
-def _values(said: Said) -> str:
+def _values(said: Iterable[object] | Range) -> str:
     if isinstance(said, Range):
         ends = {"min": "from", "max": "to"}
         return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(said).items())
-    values: Any = admitted(said)
-    words = (str(each).lower() if isinstance(each, bool) else each for each in values)
+    words = (str(each).lower() if isinstance(each, bool) else each for each in said)
     return " or ".join(shown(str(each)) or "none" for each in words)
 
 

@@ -93,10 +93,10 @@ def takes_empty_fill(context: Context, pad: Node) -> bool:
 
 def can_guard(context: Context, exposed: Exposed) -> bool:
     """Whether a `Pad` can be protected from being folded, in a way that its targets take."""
-    if "no_guard" in context.wanted(exposed.pad.node).spelling:
-        return False
     if takes_empty_fill(context, exposed.pad.node):
         return is_plain_zero(exposed.pad.value)
+    if "no_valid" in context.wanted(exposed.pad.node).spelling:
+        return False
     node = exposed.window
     if context.graph.refers(node):  # a call of the function may set any of them
         return False
