@@ -120,7 +120,8 @@ def _names(option: Any) -> str:
     else:
         is_number = option.type.name.startswith(("int", "float"))  # versions of typer differ
         values = f"`{option.metavar or ('NUMBER' if is_number else option.name.upper())}`"
-    return f"{', '.join(f'`{each}`' for each in option.opts)} {values}".rstrip()
+    names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
+    return f"{names} {values}".rstrip()
 
 
 def written(page: str, made: str) -> str:

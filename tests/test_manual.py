@@ -165,6 +165,7 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
             inputs="float[1, 2, 112, 112] x"),
         "ceil_mode 0 instead of 1",
     ),
+    "fix exported/ -o fixed/ --jobs 2 --resume nightly.db": (None, "1 model: 1 unchanged"),
     "fix model.onnx --target opencv@4": (
         one('y = Conv <auto_pad = "SAME_LOWER", strides = [2, 2]> (x, w)', initializers=W,
             inputs="float[1, 3, 8, 8] x"),
@@ -199,6 +200,9 @@ def test_every_symptom_has_a_command_that_answers_it(
         elif model is not None:
             onnx.save(model, "model.onnx")
             onnx.save(line("[0, 4]"), "simplified.onnx")
+        if "exported/" in command:
+            Path("exported").mkdir()
+            onnx.save(one("y = Relu (z)", inputs="float[2] z"), "exported/model.onnx")
         words = shlex.split(command.replace("NAME", "/stem/Conv"))
         further = ["--no-validate"] if words[0] == "fix" else []
         result = onnxpad_runs(*words, *further)

@@ -64,7 +64,8 @@ def explain(
         kernel: Size of the window: a number for all axes, or one for each.
         stride: The same for the stride, 1 by default.
         dilation: The same for the dilation, 1 by default.
-        padding: The same for the padding on both sides, for conventions that leave it to the user.
+        padding: The same for the padding on both sides, for conventions that leave it to a user; by
+            default that of the node, if it is the same at both ends.
         output_padding: The same for the elements appended to a transposed convolution's output.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
@@ -105,6 +106,10 @@ def explain(
         None if value is None else _numbers(name, value, asked.sizes, least=least)
         for name, value, least in (*given, ("output_size", output_size, 1))
     )
+    own = about.own.axes if about and about.own else ()
+    if pads is None and any(each.begin for each in own):
+        alike = tuple(each.begin for each in own if each.begin == each.end)
+        pads = alike if len(alike) == len(own) else None  # the model gives one number for both
     asked = replace(asked, padding=pads, output_padding=appended)
     _require_short(asked, about, output)
     found = explained(asked, about, output=output)

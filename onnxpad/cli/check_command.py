@@ -27,6 +27,9 @@ from onnxpad.process import gc_paused_for_good
 if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
 
+_MOST = 4
+"""Paths that a command names."""
+
 
 @takes(
     *("paths!", "convention", *MANY, *HOW, *CHOSEN),
@@ -81,7 +84,7 @@ def check(asked: Asked) -> int:
         tuple(files),
         asked.convention or "",
         html=str(asked.html or ""),
-        fix_command=_command(files, is_optioned=bool(given.keys() - {*CHOSEN})),
+        fix_command=_command(asked.paths, files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
     return deliver(asked, report, text=partial(_told, asked, report))
 
@@ -116,7 +119,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     return report.text(screen(), "full" if asked.verbose else "brief")
 
 
-def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
+def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
     """A command for the rewrites that `fix` would make of models; empty without any."""
     import shlex
 
@@ -125,11 +128,12 @@ def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
     paths = [file.path for file in files if any(each.fixable for each in file.findings)]
     if not paths:
         return ""
-    name = f"./{paths[0]}" if paths[0].startswith("-") else paths[0]
-    told = f"onnxpad fix {shown(shlex.quote(name)) if len(paths) == 1 else 'MODEL'}"
+    asked = [*map(str, given)] if len(given) <= _MOST else ["MODEL..."]
+    names = asked if len(paths) > 1 else paths  # the folders and patterns that were named, too
+    named = [f"./{each}" if each.startswith("-") else each for each in names]
+    told = f"onnxpad fix {shown(shlex.join(named))}"
     told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
-    told += " and the same options" * is_optioned
-    return told if len(paths) == 1 else f"{told} for each of {len(paths):,} models"
+    return told + " and the same options" * is_optioned
 
 
 _EMPTY = ModelError("no .onnx file in this folder")

@@ -135,7 +135,7 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "Report": {
         "form": Typed("Format of the report.  [default: text]", "--format", Format),
         "check_form": Typed("Format of the report.  [default: text]", "--format", CheckFormat),
-        "html": _told("Write the report as a page with pictures, too.", Path, "FILE"),
+        "html": _told("Write the report as a page, too.", Path, "FILE"),
         "quiet": Typed(
             "No progress bar, and no report unless something needs attention. JSON is written all "
             "the same.",

@@ -218,9 +218,9 @@ def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted
         yield replace(KEPT, spelling=spelling)
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
-    for way in _WAYS:
-        if all(getattr(way, name) == value for name, value in asked.items()):
-            yield replace(way, spelling=paired if way.symmetric_transpose else anew)
+    fit = [e for e in _WAYS if all(getattr(e, name) == asked[name] for name in asked)]
+    for way in fit or dict.fromkeys(replace(each, **asked) for each in _WAYS):
+        yield replace(way, spelling=paired if way.symmetric_transpose else anew)
 
 
 def _spelling(targets: Iterable[Target]) -> frozenset[str]:

@@ -386,9 +386,8 @@ class TestLoop:
             copy.write_bytes((MODELS / f"{name}.onnx").read_bytes())
         before = onnxpad_runs("check", tmp_path)
         named = before.stdout.splitlines()[-1].partition("fixable with onnxpad ")[2].split()
-        assert (before.exit_code, named[:3]) == (1, ["fix", "MODEL", "--in-place"])
-        for path in sorted(tmp_path.iterdir()):
-            assert onnxpad_runs("fix", path, "--in-place", "--no-validate").exit_code == 0
+        assert (before.exit_code, named) == (1, ["fix", str(tmp_path), "--in-place"])
+        assert onnxpad_runs(*named, "--no-validate").exit_code == 0
         assert onnxpad_runs("check", tmp_path).exit_code == 0
 
 

@@ -51,9 +51,9 @@ def test_fix_a_tree() -> None:
     assert code == 2
     assert lines[0].startswith("in/damaged.onnx: model (exit code 2): ")
     assert lines[1:] == [
-        "in/a/same.onnx: 1 change",
-        "in/b/plain.onnx: nothing to change",
-        "in/open.onnx: 1 change",
+        "in/a/same.onnx: 1 change -> out/a/same.onnx",
+        "in/b/plain.onnx: nothing to change -> out/b/plain.onnx",
+        "in/open.onnx: 1 change -> out/open.onnx",
         "",
         "4 models: 1 model, 2 fixed, 1 unchanged",
         "  PAD101 2 in 2 models",
@@ -74,9 +74,16 @@ def test_results_beside_models_are_no_inputs() -> None:
 
 
 def test_one_model_in_a_process_of_its_own() -> None:
-    for words, line in (("--time-limit=60", "1 change"), ("--jobs=1", "nothing to change")):
-        code, lines = told("fix", "in/a/same.onnx", "--in-place", words)
-        assert (code, lines[0]) == (0, f"in/a/same.onnx: {line}")
+    path = "in/a/same.onnx"
+    for words, line in (
+        ("--time-limit=60", f"1 change -> {path}"),
+        ("--jobs=1", "nothing to change"),
+    ):
+        code, lines = told("fix", path, "--in-place", words)
+        assert (code, lines[0].partition(": ")[2]) == (
+            0,
+            line.replace(path, str(Path(path).resolve())),
+        )
 
 
 def test_check() -> None:
@@ -106,7 +113,7 @@ def test_a_size_that_is_typed_is_of_each_model() -> None:
     code, lines = told("fix", "in/open.onnx", "in/a", "-o", "out", "--dim", "n=8")
     assert code == 2
     assert lines[0].startswith("in/a/same.onnx: usage (exit code 2): ")
-    assert lines[1] == "in/open.onnx: 1 change"
+    assert lines[1] == "in/open.onnx: 1 change -> out/open.onnx"
 
 
 def test_validate_two_trees() -> None:
@@ -127,15 +134,15 @@ def test_validate_two_trees() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("fix in --diff", "--diff is for one model"),
-        ("fix in --html page.html", "--html is for one model"),
+        ("fix in --diff", "--diff is not for a run over many"),
+        ("fix in --html page.html", "--html is not for a run over many"),
         ("fix in --in-place -o out", "exclude each other"),
         ("fix in --jobs 0", "there is at least one job"),
         ("check in --time-limit nan", "the time limit is above zero"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
-        ("check in --jobs 2 --format sarif", "--format sarif is for one model"),
+        ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
-        ("validate in in --inputs x.npz", "--inputs is for one model"),
+        ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
         ("fix in --symmetric-transpose", "--target onnxruntime-cuda"),
     ],

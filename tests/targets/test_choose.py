@@ -602,6 +602,9 @@ def test_options_narrow_like_another_target(target: Any) -> None:
     folded = onnxpad.fix(taken, target=target(), style="fold")
     assert nodes(folded.model) == ["Conv(pads=[0,0,1,1])"]
     pooled = model(f"z = Pad (x, p)\na = Conv (z, w)\ny = MaxPool <ceil_mode = 1, {K3}, {S2}> (a)")
+    both = onnxpad.fix(before, target=npu, style="symmetric", dynamic="pad")  # no way has both
+    assert nodes(both.model) == nodes(onnxpad.fix(before, target=npu, style="symmetric").model)
+    assert both.changed
     down = onnxpad.fix(pooled, target=target(), no_ceil=True)
     assert nodes(down.model) == ["Pad()", "Conv()", "MaxPool(kernel_shape=[3,3])"]
 

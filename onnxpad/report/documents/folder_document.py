@@ -30,7 +30,8 @@ def _line(file: FileOutcome) -> str:
     if file.exit_code:
         told = f"{shown(file.outcome)} (exit code {file.exit_code})"
         said = f"{marked(told, 'error')}: "
-    return f"{path}: {said}{shown(file.line)}"
+    written = f" -> {shown(file.written[0])}" if file.written else ""
+    return f"{path}: {said}{shown(file.line)}{written}"
 
 
 _LINES = {"fix": "headline", "check": "severities", "validate": "verdict"}

@@ -32,7 +32,7 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
     told, sections = result.sites, list[Group]()
     if not result.asked and result.sites:
         sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
-        told = tuple(group[0] for group in _forms(result.sites) if view == "full")
+        told = tuple(group[0] for group in _forms(result.sites, view) if view == "full")
     sections += [_site(each, result) for each in told]
     head = Group("", [headline(result), *pieces.remarks(result)])
     groups = [each for each in (head, *sections) if each.blocks]
@@ -50,11 +50,15 @@ def headline(result: ShowResult) -> str:
     return f"{model}: {counted(result.total, 'operator')} that can pad; padded: {padded:,}"
 
 
-def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
-    """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
+def _forms(sites: Sequence[PaddingSite], view: View = "brief") -> list[list[PaddingSite]]:
+    """The sites that pad alike, with the same fate, by operator; those that pad nothing last.
+
+    In full, those of other windows are apart.
+    """
 
     def form(site: PaddingSite) -> tuple[str, ...]:
-        return _operator(site), site.written, site.amounts, site.convention, _fate(site)
+        slides = str(site.windows) if view == "full" else ""
+        return _operator(site), site.written, site.amounts, site.convention, _fate(site), slides
 
     found = grouped(sites, form)
     return sorted(found, key=lambda each: (_operator(each[0]), not each[0].written, -len(each)))
@@ -99,7 +103,7 @@ def _ending(result: ShowResult) -> Iterator[str]:
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.is_checked:
         told = f"rewrites {fixable:,} of these; {stay:,} stay, wholly or in part"
-        yield f"onnxpad fix {told}; --node NAME says why"
+        yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         command = command_text(advice, result.model, result.targets)
