@@ -374,12 +374,6 @@ CASES: Final[dict[str, Case]] = {
         SQUARE,
         inputs="float[1, 2, 9, 9] x",
     ),
-    "Conv SAME behind a Resize": _conv(
-        'b = Resize <mode = "nearest"> (x, , s)'
-        ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (b, w)',
-        f"{SQUARE}, float[4] s = {{1, 1, 2, 1.5}}",
-        inputs="float[1, 2, 5, 6] x",
-    ),
     "Conv SAME behind a ConvTranspose": _conv(
         "b = ConvTranspose <strides = [2, 2]> (x, u)"
         ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (b, w)',

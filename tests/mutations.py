@@ -510,10 +510,6 @@ _ENGINES: Final = (
             "size.ceil_div", "size.floor_div"),
     _mutant("Shape forgets where to start", "Shape", PROBES, shape_rules.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
-    _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            shape_rules._slid_sizes, "slide.ceil}", "False}"),
-    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shape_rules.resized,
-            "return floor_div(", "return 1 + floor_div("),
 )
 
 _TRANSPOSED: Final = (
