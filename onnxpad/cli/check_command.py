@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
     deliver,
+    is_many,
     options_for,
     report_beside,
     report_error,
@@ -42,7 +43,7 @@ def check(asked: Asked) -> int:
     unreadable model (the others are still reported).
     """
     require_page(asked, *asked.paths)
-    if {*asked.some(*MANY).values()} != {None}:
+    if is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import checked, over_all
         from onnxpad.folders import paths
 
@@ -83,7 +84,6 @@ def check(asked: Asked) -> int:
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",
-        html=str(asked.html or ""),
         fix_command=_command(asked.paths, files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
     return deliver(asked, report, text=partial(_told, asked, report))

@@ -69,6 +69,11 @@ class Case(Struct, frozen=True):
         return replace(self, against="reference", expected=Result(self.reference, math.nan))
 
     @property
+    def at_home(self) -> Case:
+        """The same, with the result of the original on the CPU."""
+        return replace(self, against=_AT_HOME, expected=self.of("original", CPU))
+
+    @property
     def found(self) -> Result:
         """What the model gives."""
         return self.of(self.subject)
@@ -135,8 +140,7 @@ def agrees_with_others(case: Case, seen: Comparison) -> str:
     """One that agrees with the reference, or the original on the CPU, as the original does not."""
     others = [("the original differs from the reference", case.referred)]
     if case.provider != CPU:
-        home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
-        others.append((f"on {case.provider} the original differs from the CPU", home))
+        others.append((f"on {case.provider} the original differs from the CPU", case.at_home))
     for told, other in others if case.against == "original" else ():
         if other.agrees(case.subject, seen.output) and not other.agrees("original", seen.output):
             return f"{told}; the rewritten model agrees with it"
@@ -213,9 +217,8 @@ class Judgement:
             Case(lab, self._tolerance, provider, "off", number, reference)
             for number, reference in enumerate(expected or [{}] * len(lab.draws))
         ]
-        for case in every if provider != CPU else ():
-            home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
-            self._runs += [] if home.expected.error else [self._of_original(home)]
+        homes = [case.at_home for case in every if provider != CPU]
+        self._runs += [self._of_original(each) for each in homes if not each.expected.error]
         cases = [each for each in map(self._expecting, every) if each is not None]
         mine = cases if lab.subject == "rewritten" else ()
         for level in lab.levels:
@@ -250,13 +253,13 @@ class Judgement:
     def _expecting(self, case: Case) -> Case | None:
         """What is expected of the subject; None if nothing runs."""
         lab, case = self._lab, replace(case, subject=self._lab.subject)
-        ours, theirs, home = case.of("original"), case.found, case.of("original", CPU)
-        self._failing |= {case.draw} if home.error else set()
+        ours, theirs, home = case.of("original"), case.found, case.at_home
+        self._failing |= {case.draw} if home.expected.error else set()
         is_worse = theirs.late or (theirs.crashed and not ours.crashed)
         if not ours.error:
             return replace(case, expected=ours)
-        if not home.error and (is_worse or not theirs.error):
-            return replace(case, against=_AT_HOME, expected=home)
+        if not home.expected.error and (is_worse or not theirs.error):
+            return home
         if theirs.error:
             told = "; ".join(dict.fromkeys((ours.error, theirs.error)))
             self.leave_out(f"{RUNTIME} runs no model on {case.draw.label} ({told})", case.provider)

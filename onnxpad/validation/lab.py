@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.copies import seeded
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
 from onnxpad.runtimes.sessions import (
     CPU,
@@ -132,8 +133,8 @@ class Lab:
         folder: Path | None,
         progress: Progress | None = None,
     ) -> None:
-        """Take models with the same names of inputs and outputs."""
-        self.sources = sources
+        """Take models with the same names of inputs and outputs; random operators get one seed."""
+        self.sources = {n: seeded(e) for n, e in sources.items()} if model.random else sources
         self.model = model
         self.draws: tuple[Draw, ...] = ()
         self.subject = [*sources][-1]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import RUNTIME
-from onnxpad.runtimes.copies import seeded, with_bodies
+from onnxpad.runtimes.copies import with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto
 from onnxpad.validation.branches import Entered, entering
@@ -77,8 +77,6 @@ def validate_models(
         return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
     found = matched_inputs(model, inputs, reference)
     require_within(limits or {}, found.draws)
-    if model.random:
-        sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
     judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes])
     further, sites, runs = tuple[Draw, ...](), list[Entered](), ""
@@ -100,5 +98,5 @@ def validate_models(
         lab.plan(providers, further)
         for provider in providers:
             judgement.judge(provider, found.expected)
-    base = sources["original"] if given is None else with_bodies(given)
+    base = lab.sources["original"] if given is None else with_bodies(given)
     return judgement.verdict(given=base, repairs=repairs, sites=sites)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.results import Difference
-from onnxpad.runtimes.copies import seeded, with_bodies
+from onnxpad.runtimes.copies import with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Source, Value, read_proto
 from onnxpad.validation.align import nearest
@@ -163,8 +163,6 @@ def difference(
     """
     sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
     model = outline(read_proto(sources["rewritten"]))
-    if model.random:
-        sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
     try:
         runs, why = lab.prepare((CPU,), 1, 0)
