@@ -31,6 +31,10 @@ def fix(asked: Asked) -> int:
     model, target = asked.model, target_of(asked, "fixed")
     options, config = options_for(asked, model)
 
+    if not asked.no_validate:
+        from onnxpad.runtimes import pool
+
+        pool.warm()  # while onnx is imported and the model is read
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
 
