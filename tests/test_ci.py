@@ -112,7 +112,7 @@ def test_inputs_are_told() -> None:
     assert inputs is not None
     names = re.findall(r"^  (\w+):", inputs[1], re.M)
     assert names == ["paths", "options", "sarif"]
-    assert all(f"`{name}`" in pages()["ci"] for name in names)
+    assert all(f"`{name}`" in pages()["pipelines"] for name in names)
 
 
 def test_hook() -> None:
@@ -124,4 +124,4 @@ def test_hook() -> None:
     assert re.search(files, "NET.ONNX")
     assert not re.search(files, "exported/net.onnx.data")
     (hook,) = re.findall(r"^- id: (.*)$", text, re.M)
-    assert f"- id: {hook}" in pages()["ci"]
+    assert f"- id: {hook}" in pages()["pipelines"]
