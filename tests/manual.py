@@ -12,6 +12,7 @@ import shlex
 import shutil
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from functools import cache
@@ -72,7 +73,7 @@ NAMES: Final = ("pad_3", "stem", "/stem/Conv", "pool1", "conv1", "net/conv1")
 
 def generated() -> dict[str, str]:
     """The generated part of each page that has one."""
-    return {"commands": options_text(), "targets": targets_text()}
+    return {**options_texts(), "targets": targets_text()}
 
 
 @cache
@@ -92,22 +93,34 @@ def _known_by(target: Target, found: Standing) -> str:
     return f"{found.models} models" if found.models else target.read
 
 
-def options_text() -> str:
-    """What the help of each command says, and a table of its arguments and options."""
+@cache
+def options_texts() -> dict[str, str]:
+    """What the help of each command says, on its page; options of several are on `commands`."""
     group: Any = typer.main.get_command(app)
-    told = {name: _command(group.get_command(None, name)) for name in COMMANDS}
-    return "".join(f"\n### onnxpad {name}\n\n{text}" for name, text in told.items()) + "\n"
+    found = {name: group.get_command(None, name) for name in COMMANDS}
+    rows = {name: [*map(_row, each.params)] for name, each in found.items()}
+    often = Counter(row for each in rows.values() for row in each)
+    shared = [row for row, times in often.items() if times > 1]
+    made = {"commands": _table(shared)}
+    for name, each in found.items():
+        told = "\n\n".join(" ".join(part.split()) for part in each.help.split("\n\n"))
+        table = _table([row for row in rows[name] if row not in shared])
+        also = ", ".join(f"`{row.split('`')[1]}`" for row in rows[name] if row in shared)
+        also = f"\nAnd [as others](commands.md#options): {also}.\n" if also else ""
+        if (DOCS / f"{name}.md").exists() and name != "targets":
+            made[name] = f"\n{told}\n{table}{also}\n"
+        else:
+            made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{table}{also}"
+    return {**made, "commands": made["commands"] + "\n"}
 
 
-def _command(command: Any) -> str:
-    told = "\n\n".join(" ".join(each.split()) for each in command.help.split("\n\n"))
-    rows = [
-        f"| {_names(each)} | {' '.join((each.help or '').split()).replace('|', chr(92) + '|')} |\n"
-        for each in command.params
-    ]
-    return (
-        f"{told}\n\n| option | meaning |\n| --- | --- |\n{''.join(rows)}" if rows else f"{told}\n"
-    )
+def _table(rows: Sequence[str]) -> str:
+    return f"\n| option | meaning |\n| --- | --- |\n{''.join(rows)}" if rows else ""
+
+
+def _row(option: Any) -> str:
+    meaning = " ".join((option.help or "").split()).replace("|", chr(92) + "|")
+    return f"| {_names(option)} | {meaning} |\n"
 
 
 def _names(option: Any) -> str:
