@@ -5,6 +5,7 @@ The trial rewrites the result further, as the option asks, counts what that gain
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 
+_EXAMPLE = "224"
+
 
 def next_option(
     graph: Graph,
@@ -36,15 +39,19 @@ def next_option(
     that a run left; `for_targets` has it write for its targets, as `api.fix` does.
     """
     to_pads = options.style != "fold"
-    typed = _most_named(findings, to_pads=to_pads)
-    if not typed:
+    typed, sizes = _most_named(findings, to_pads=to_pads), _sizes(findings)
+    if sizes:
+        typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
+        keywords: dict[str, Any] = {"dims": {**dims_given(options.dims), **sizes}}
+    elif typed:
+        keywords = dict([typed.removeprefix("--").split()])
+    else:
         return None
-    name, value = typed.removeprefix("--").split()
     before, untaken = counts_of(graph), _untaken(findings)
-    asked = replace(options, **{name: value})
+    asked = replace(options, **keywords)
     labels = {axis.label for axis in open_axes(graph.inputs)}
     dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
-    known = contexts if name == "dynamic" else ()  # on which no analysis depends
+    known = contexts if "dynamic" in keywords else ()  # on which no analysis depends
     mark = graph.mark()
     try:
         run = Run(graph, replace(asked, dims=dims), contexts=known)
@@ -57,7 +64,7 @@ def next_option(
     finally:
         graph.rollback(mark)
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
-        return NextOption(typed, {name: value}, before, after, taken)
+        return NextOption(typed, keywords, before, after, taken)
     return None
 
 
@@ -72,6 +79,13 @@ def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
     named = Counter(option for each in ours for option in each.get("options") or ())
     most = max(tried, key=lambda option: named[option])
     return most if named[most] else ""
+
+
+def _sizes(findings: Iterable[Finding]) -> dict[str, str]:
+    """An example of a size for each axis on which padding depends that targets do not take."""
+    told: list[Any] = [each.evidence for each in findings if each.reason_code == Reason.TARGET]
+    sized = (each["sizes"] for each in told if "--dim" in each.get("options", ()))
+    return {axis["name"]: _EXAMPLE for sizes in sized for axis in sizes}
 
 
 def _untaken(findings: Iterable[Finding]) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
-from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
+from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
 from onnxpad.targets.choose import Fate, answers_to, grade
@@ -92,10 +93,12 @@ def findings_after(targets: tuple[Target, ...], contexts: Iterable[Context]) -> 
 def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    does = f"{title} {report.does}{f': {cell.note}' * bool(cell.note)} [{cell.known_by}]"
-    facts = {"target": target.full_name, "verdict": cell.verdict, "measured": cell.measured}
-    facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    if options := [*_options(placed, cell, mends=mends)]:
+    known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
+    does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
+    facts: dict[str, Any] = {"target": target.full_name, "verdict": cell.verdict}
+    facts |= {"measured": cell.measured, "source": cell.source}
+    facts |= {"models": [*cell.like, *cell.forms], "form": form.said}
+    if options := [*_options(placed, cell, facts, mends=mends)]:
         facts["options"] = options
     stays = "no padding mends it" if cell.limit else _STAYS
     return Finding(
@@ -114,18 +117,22 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
 _STAYS = "no writing that can be made is known to be taken better"
 
 
-def _options(placed: Placed, cell: Cell, *, mends: bool) -> Iterator[str]:
-    """Sizes where they may decide, not where amounts are data; and which of engines to trust."""
-    context, op = placed.context, placed.context.read(placed.node)
+def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) -> Iterator[str]:
+    """Options that may mend it: sizes, with their axes among the facts, and whom to trust."""
+    context, node = placed.context, placed.node
+    op, words = context.read(node), context.sites.wording
     option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
-    if option.partition(" ")[0] in BY_SIZE:
-        read = map(context.read, (placed.node, *placed.nodes))
+    if option.partition(" ")[0] not in BY_SIZE:
+        yield from [option] * bool(option)
+    else:
+        read = map(context.read, (node, *placed.nodes))
         open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
-        codes = {context.sites.wording.amounts(pad).code for pad in open_pads}
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        option *= is_open and Reason.AMOUNTS_UNKNOWN not in codes
-    yield from [option] * bool(option)
+        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
+            shape = context.analysis.shape(node.inputs[0]) or ()
+            facts["sizes"] = words.places(shape if "batched" in cell.when else shape[2:])
+            yield from context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if mends or cell.limit or not isinstance(op, WindowOp):
         return
     if (refusal := context.sites.disagreement(op)) is not None:

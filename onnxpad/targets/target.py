@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from fnmatch import filter as fitting
@@ -10,14 +9,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
-from onnxpad.errors import meant
+from onnxpad.errors import and_list, meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
+from onnxpad.targets.toml_file import invalid
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
@@ -35,7 +35,7 @@ Spelling = Literal[
 DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
-_OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
+_OPTIONS = [each.option for each in TYPED.values()]
 
 Texts = tuple[str, ...]
 
@@ -47,8 +47,15 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     most: int = field(default=1 << 30, name="max")
 
     def __contains__(self, value: object) -> bool:
-        """Whether a number is one of them."""
+        """Whether a number, or each of another range, is one of them."""
+        if isinstance(value, Range):
+            return self.least <= value.least and value.most <= self.most
         return isinstance(value, int) and self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        """The ends in words, as `from 2 to 3`."""
+        ends = {"min": "from", "max": "to"}
+        return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(self).items())
 
 
 def _some(kind: Any) -> Any:
@@ -56,6 +63,9 @@ def _some(kind: Any) -> Any:
     some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)]
     return some | Range if kind is int else some
 
+
+_CALLED = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
+"""Attributes and inputs by the fields that tell of them under another name."""
 
 _KINDS = {each.name: _some(each.type) for each in fields(Form)}
 
@@ -69,11 +79,12 @@ def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
     found = dict[str, Any]()
     for name, said in when.items():
         if name not in _KINDS:
-            raise ValueError(f"a form has no {name!r}{meant(name, _KINDS)}")
+            near = meant(_CALLED.get(name, name), _KINDS)
+            raise ValueError(f"a form has no {name!r}{near or ';'} onnxpad docs targets lists all")
         try:
             each = convert(said, _KINDS[name])
         except ValidationError as error:
-            raise ValueError(f"{name!r}: {str(error).partition(' - ')[0]}") from None
+            raise ValueError(f"{name!r}: {invalid(error, _KINDS[name])[1]}") from None
         found[name] = each if isinstance(each, tuple | Range) else (each,)
     ops, dtypes = (found.get(name, ()) for name in ("op", "dtype"))
     for op in () if "domain" in found else ops:
@@ -81,8 +92,19 @@ def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
             near = meant(op, [name for domain, name in OPERATORS if not domain])
             raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
     for dtype in {*dtypes} - {"", *DTYPES.values()}:
-        raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
+        near = meant(dtype, DTYPES.values())
+        raise ValueError(f"there is no type {dtype!r}{near}; known are {and_list(DTYPES.values())}")
     return found
+
+
+def _each(said: Any) -> Any:
+    """A condition as values, or as one range."""
+    return (said,) if isinstance(said, Range) else said
+
+
+def _text(said: Any) -> str:
+    words = (str(each).lower() if isinstance(each, bool) else str(each) for each in _each(said))
+    return " or ".join(each or "none" for each in words)
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
@@ -102,7 +124,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     note: str = ""
     about: Texts = ()
     limit: bool = False
-    advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
+    advice: str = ""
     exact: bool = False
 
     def __post_init__(self) -> None:
@@ -110,6 +132,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         force_setattr(self, "when", _checked(self.when))
         if not (self.verdict == "unknown" or self.source or self.forms):
             raise ValueError("'source' must be given: where it is written, or what was run")
+        if self.advice and (option := self.advice.partition(" ")[0]) not in _OPTIONS:
+            raise ValueError(f"'advice': there is no option {option!r}{meant(option, _OPTIONS)}")
         for each in self.like:
             if not fitting(sites(), each):
                 raise ValueError(f"no model {each!r} was run{meant(each, sites())}")
@@ -120,6 +144,31 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         if self.measured:
             return "measured"
         return "inferred" if self.forms else "read" if self.source else "no data"
+
+    @property
+    def text(self) -> str:
+        """The forms that it is about, as a file writes them.
+
+        >>> when = {"op": ("Conv", "Pad"), "rank": Range(2), "raw": True}
+        >>> Cell(verdict="unknown", when=when).text
+        'op Conv or Pad, rank from 2, raw true'
+        """
+        told = [f"{name} {_text(said)}" for name, said in self.when.items()]
+        told += [f"like {' or '.join(self.like)}"] * bool(self.like)
+        return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
+
+    def precedes(self, other: Cell) -> bool:
+        """Whether it is about fewer forms than another cell, known as well, by their conditions."""
+        both = self.measured == other.measured and self._within(other)
+        return both and not other._within(self)
+
+    def _within(self, other: Cell) -> bool:
+        if other.exact or other.like not in {(), self.like}:
+            return False
+        if "op" in other.when and "domain" in self.when.keys() - other.when.keys():
+            return False
+        pairs = ((said, self.when.get(name, (None,))) for name, said in other.when.items())
+        return all(each in said for said, own in pairs for each in _each(own))
 
     def covers(self, form: Form, *, exactly: bool = True) -> bool:
         """Whether a form fulfils all conditions; an operator without a domain is ONNX's own.
@@ -220,6 +269,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return Standing(len(forms()), given, best, sum(models))
 
 
+REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")
 TAKEN = Cell(verdict="right", when={}, source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
+from msgspec.inspect import EnumType, type_info
 
 from onnxpad.errors import UsageError, and_list, meant
 
@@ -17,7 +18,8 @@ LARGEST = 1 << 20
 
 T = TypeVar("T")
 
-_WORD = re.compile(r"(?: field `|enum value ')(.*)[`']$")
+_TYPED = re.compile(r"(?:Object contains unknown|Invalid enum|Expected)[^`']*[`'](.*)[`']$")
+"""What msgspec says of a key or value that means nothing, and which that is."""
 
 
 def read_text(path: Path) -> str:
@@ -55,24 +57,41 @@ def tables_in(path: Path, text: str) -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from None
 
 
-def parsed(path: Path, tables: object, kind: type[T], known: Collection[str]) -> T:
-    """What tables of a file say, as a record.
-
-    Args:
-        path: The name of the file in errors.
-        tables: What is in it.
-        kind: What they must be.
-        known: Keys and words that a wrong one may be meant for.
+def parsed(path: Path, tables: object, kind: type[T]) -> T:
+    """What tables of a file say, as a record; `path` is the name of the file in errors.
 
     Raises:
         UsageError: A key or value means nothing: with its place, such as `cell[0].when.rank`, where
-            lists are counted from 0.
+            lists are counted from 0, and with those that there are.
     """
     try:
         return convert(tables, kind)
     except ValidationError as error:
-        told, _, place = str(error).replace("`object`", "a table").partition(" - at `$.")
-        if word := _WORD.search(told):
-            near = meant(word[1], [each for each in known if each != word[1]])
-            told += near or f"; known are {and_list(known)}" * (len(known) < 20)
-        raise UsageError(f"{path}: {place.rstrip('`')}{': ' * bool(place)}{told}") from None
+        raise UsageError(": ".join(filter(None, (str(path), *invalid(error, kind))))) from None
+
+
+def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
+    """The place of what is not as its type says, and what is wrong, with what may stand there."""
+    told, _, place = str(error).replace("`object`", "a table").partition(" - at `$")
+    place, word = place.strip(".`"), _TYPED.fullmatch(told)
+    if word and (known := _known(kind, place)):
+        told += f"{meant(word[1], known) or ';'} known are {and_list(known)}"
+    return place, told
+
+
+def _known(kind: Any, place: str) -> list[str]:
+    """The values that a type has at a place, or else its keys."""
+    found = [*_single(type_info(kind))]
+    for name in re.findall(r"[a-z][\w-]*", place):
+        fields = [field for each in found for field in getattr(each, "fields", ())]
+        found = [one for each in fields if each.encode_name == name for one in _single(each.type)]
+    values = [each or "''" for one in found for each in getattr(one, "values", ())]
+    values += [each.value for one in found if isinstance(one, EnumType) for each in one.cls]
+    keys = [each.encode_name for one in found for each in getattr(one, "fields", ())]
+    return [*dict.fromkeys(values or keys)]
+
+
+def _single(kind: Any) -> Iterator[Any]:
+    """The types that a union or a list is made of; any other type itself."""
+    for each in getattr(kind, "types", (kind,)):
+        yield from _single(each.item_type) if hasattr(each, "item_type") else (each,)

@@ -85,17 +85,48 @@ source = "a run of ours"
         (Form("Conv", pads="end"), "wrong"),
         (Form("Conv", stride=2), "wrong"),
         pytest.param(Form("Conv", sized=False, kernel_shape=True), "wrong", id="seldom matters"),
-        (Form("Conv", pads="begin"), "unknown"),
-        (Form("Conv", pads="end", stride=3), "unknown"),
-        (Form("Conv", pads="end", dilated=True), "unknown"),
-        (Form("Conv", pads="end", grouped=True), "unknown"),
-        (Form("Conv", pads="end", rank=2), "unknown"),
+        (Form("Conv", pads="begin"), "right"),
+        (Form("Conv", pads="end", stride=3), "right"),
+        (Form("Conv", pads="end", dilated=True), "right"),
+        (Form("Conv", pads="end", grouped=True), "right"),
+        (Form("Conv", pads="end", rank=2), "right"),
     ],
 )
 def test_an_exact_cell_is_about_other_fields_as_usual(
     tmp_path: Path, form: Form, verdict: str
 ) -> None:
     assert written(tmp_path, EXACT).cell(form).verdict == verdict
+
+
+PADDED = 'op = "Conv", pads = "end"'
+
+
+@pytest.mark.parametrize(
+    ("cells", "verdict"),
+    [
+        (["{} right", f"{{ {PADDED} }} rejected"], "rejected"),
+        (['{ op = ["Pad", "Conv"] } right', f"{{ {PADDED} }} rejected"], "rejected"),
+        (["{ stride = { max = 3 } } right", "{ stride = { min = 1, max = 2 } } wrong"], "wrong"),
+        (["{ stride = { min = 1 } } right", "{ stride = [1, 2] } wrong"], "wrong"),
+        (["{} right", "{} fallback", f"{{ {PADDED} }} rejected"], "rejected"),
+        (["{} right", f"{{ {PADDED} }} right", f"{{ {PADDED}, stride = 1 }} wrong"], "wrong"),
+        (["{} right", f"{{ {PADDED}, domain = 'a' }} wrong"], "right"),
+        (["{ op = 'Conv' } right", "{ pads = 'end' } rejected"], "right"),
+        (["{ pads = 'end' } rejected", "{ op = 'Conv' } right"], "rejected"),
+        (["{ stride = 1 } right", "{ stride = { min = 1 } } wrong"], "right"),
+        (["{ op = 'Pad' } rejected"], "right"),
+        (["{ op = 'Pad' } rejected", "{ op = 'MaxPool' } right"], "unknown"),
+        (["{ op = 'Pad' } rejected", "{} unknown"], "unknown"),
+        ([], "unknown"),
+    ],
+)
+def test_the_narrower_cell_answers_then_the_first(
+    tmp_path: Path, cells: list[str], verdict: str
+) -> None:
+    tables = ['[[cell]]\nwhen = {}\nverdict = "{}"\nsource = "s"'.format(*each.rsplit(" ", 1))
+              for each in cells]  # fmt: skip
+    found = written(tmp_path, "\n".join(['title = "NPU"', *tables]))
+    assert found.cell(Form("Conv", pads="end")).verdict == verdict
 
 
 RAN = """

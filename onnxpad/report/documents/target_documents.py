@@ -7,35 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from textwrap import shorten
 
-from msgspec import to_builtins
-
 from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.target import VERDICTS, Cell, Range, Target, forms, sites
+from onnxpad.targets.target import VERDICTS, Cell, Target, forms, sites
 
 _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
-
-
-def words_of(cell: Cell) -> str:
-    """The forms that a cell is about, as a target's file writes them.
-
-    >>> when = {"op": ("Conv", "Pad"), "rank": Range(2), "raw": True}
-    >>> words_of(Cell(verdict="unknown", when=when))
-    'op Conv or Pad, rank from 2, raw true'
-    """
-    told = [f"{name} {_values(said)}" for name, said in cell.when.items()]
-    told += [f"like {shown(' or '.join(cell.like))}"] * bool(cell.like)
-    return ", ".join([*told, *["all else as usual"] * cell.exact]) or "every form"
-
-
-def _values(said: Iterable[object] | Range) -> str:
-    if isinstance(said, Range):
-        ends = {"min": "from", "max": "to"}
-        return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(said).items())
-    words = (str(each).lower() if isinstance(each, bool) else each for each in said)
-    return " or ".join(shown(str(each)) or "none" for each in words)
 
 
 def targets_document(targets: Iterable[Target]) -> Document:
@@ -72,7 +50,7 @@ def _summary(name: str, target: Target) -> Group:
     for topic, cells in found.items():
         worst = min(cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
         right = sum(cell.verdict == "right" for cell in cells)
-        note = "" if worst.verdict == "right" else shown(worst.note) or words_of(worst)
+        note = "" if worst.verdict == "right" else shown(worst.note) or shown(worst.text)
         told = _verdict(worst.verdict), shorten(note, 30, placeholder="...")
         rows.append((topic.replace("_", " "), f"{right}/{len(cells)}", *told))
     write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
@@ -104,7 +82,7 @@ def _head(target: Target) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> Iterator[str]:
-    words = words_of(cell)
+    words = shown(cell.text)
     note = f": {shown(cell.note)}" * (cell.note not in {"", words})
     advice = f"; give {cell.advice}" * bool(cell.advice)
     yield f"  {_verdict(cell.verdict)}  {words}{note}{advice}"
