@@ -109,6 +109,7 @@ class Form(Struct, frozen=True, omit_defaults=True):
     def text(self) -> str:
         """How it is written in short, such as `Conv: pads end, pad constant, outer equal`."""
         said = {name: each for name, each in self.said.items() if name in _NAMES[_PADS]}
+        said = {k: v for k, v in said.items() if (k, v) not in _USUAL_OF_PAD}
         told = [name if each is True else f"{name} {each}" for name, each in said.items()]
         return f"{self.op}: {', '.join(told)}" if told else self.op
 
@@ -117,6 +118,8 @@ class Form(Struct, frozen=True, omit_defaults=True):
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return self.said.keys().isdisjoint(_NAMES[_PADS])
 
+
+_USUAL_OF_PAD = {("mode", "constant"), ("fill", "absent")}
 
 _NAMES = Form.__struct_fields__
 _PADS = slice(_NAMES.index("auto_pad"), _NAMES.index("grouped"))
