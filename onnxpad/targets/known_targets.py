@@ -12,19 +12,12 @@ from onnxpad.targets.target import DATA, REST, Cell, Target
 from onnxpad.targets.toml_file import parsed, read_text, tables_in
 
 ALIASES = {
-    "trt": "tensorrt",
-    "ort": "onnxruntime-cpu",
-    "onnxruntime": "onnxruntime-cpu",
-    "cuda": "onnxruntime-cuda",
-    "onnxruntime-web": "onnxruntime-web-wasm",
-    "webgpu": "onnxruntime-webgpu",
-    "ov": "openvino",
-    "dml": "directml",
-    "coreml": "coreml-neuralnetwork",
-    "opencv-dnn": "opencv",
-    "ncnn": "ncnn-pnnx",
+    "trt": "tensorrt", "ort": "onnxruntime-cpu", "onnxruntime": "onnxruntime-cpu",
+    "cuda": "onnxruntime-cuda", "onnxruntime-web": "onnxruntime-web-wasm",
+    "webgpu": "onnxruntime-webgpu", "ov": "openvino", "dml": "directml",
+    "coreml": "coreml-neuralnetwork", "opencv-dnn": "opencv", "ncnn": "ncnn-pnnx",
     "tflite": "onnx2tf",
-}
+}  # fmt: skip
 """Other names that people type, by the name of the target that each means."""
 
 
@@ -39,10 +32,7 @@ def every() -> list[Target]:
 
 
 def load(name: str | Path) -> Target:
-    """A target by its name, or of a file of the user's.
-
-    Args:
-        name: `NAME[@VERSION]` or an alias; or a path that ends in `.toml`.
+    """A target by `NAME[@VERSION]`, by an alias, or by the path of a file that ends in `.toml`.
 
     Raises:
         UsageError: Nothing has this name or version, or the file cannot be read or is not as it

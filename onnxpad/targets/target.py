@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
-from onnxpad.errors import and_list, meant
+from onnxpad.errors import meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
@@ -32,11 +32,9 @@ Spelling = Literal[
 ]  # fmt: skip
 """Ways to write the same graph that a runtime may insist on; the manual explains each."""
 
-DATA = Path(__file__).parent / "data"
-"""The folder of the files that come with the package."""
+DATA = Path(__file__).parent / "data"  # the files that come with the package
 
 _OPTIONS = [each.option for each in TYPED.values()]
-
 Texts = tuple[str, ...]
 
 
@@ -64,54 +62,44 @@ def _some(kind: Any) -> Any:
     return some | Range if kind is int else some
 
 
-_CALLED = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
-"""Attributes and inputs by the fields that tell of them under another name."""
+_OF_ATTRIBUTE = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
 
 _KINDS = {each.name: _some(each.type) for each in fields(Form)}
+_KINDS["dtype"] = _some(Literal["", *DTYPES.values()])
 
 
 def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
-    """Conditions on the fields of a form, each a list of values or a range.
-
-    Raises:
-        ValueError: There is no such field, value, operator or type.
-    """
+    """Conditions on fields of a form, each a list of values or a range; else a ValueError."""
     found = dict[str, Any]()
     for name, said in when.items():
         if name not in _KINDS:
-            near = meant(_CALLED.get(name, name), _KINDS)
+            near = meant(_OF_ATTRIBUTE.get(name, name), _KINDS)
             raise ValueError(f"a form has no {name!r}{near or ';'} onnxpad docs targets lists all")
         try:
             each = convert(said, _KINDS[name])
         except ValidationError as error:
             raise ValueError(f"{name!r}: {invalid(error, _KINDS[name])[1]}") from None
         found[name] = each if isinstance(each, tuple | Range) else (each,)
-    ops, dtypes = (found.get(name, ()) for name in ("op", "dtype"))
-    for op in () if "domain" in found else ops:
+    for op in () if "domain" in found else found.get("op", ()):
         if not has_operator(op):
             near = meant(op, [name for domain, name in OPERATORS if not domain])
             raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
-    for dtype in {*dtypes} - {"", *DTYPES.values()}:
-        near = meant(dtype, DTYPES.values())
-        raise ValueError(f"there is no type {dtype!r}{near}; known are {and_list(DTYPES.values())}")
     return found
 
 
-def _each(said: Any) -> Any:
-    """A condition as values, or as one range."""
-    return (said,) if isinstance(said, Range) else said
+def _values(said: Any) -> Any:
+    """The values of a condition, of which a range is one."""
+    return said if isinstance(said, tuple) else (said,)
 
 
-def _text(said: Any) -> str:
-    words = (str(each).lower() if isinstance(each, bool) else str(each) for each in _each(said))
-    return " or ".join(each or "none" for each in words)
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value) or "none"
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
     """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
-    The manual's page on targets explains the keys. Beside those, `forms` are the models that it is
-    inferred from, `about` its topics, and `version` that in which it was found.
+    The manual explains the keys; `forms` are models that it is inferred from, `about` its topics.
     """
 
     verdict: Verdict
@@ -147,13 +135,9 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
 
     @property
     def text(self) -> str:
-        """The forms that it is about, as a file writes them.
-
-        >>> when = {"op": ("Conv", "Pad"), "rank": Range(2), "raw": True}
-        >>> Cell(verdict="unknown", when=when).text
-        'op Conv or Pad, rank from 2, raw true'
-        """
-        told = [f"{name} {_text(said)}" for name, said in self.when.items()]
+        """The forms that it is about, as `op Conv or Pad, rank from 2, raw true`."""
+        when = {name: map(_word, _values(said)) for name, said in self.when.items()}
+        told = [f"{name} {' or '.join(words)}" for name, words in when.items()]
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
@@ -163,18 +147,14 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         return both and not other._within(self)
 
     def _within(self, other: Cell) -> bool:
-        if other.exact or other.like not in {(), self.like}:
+        foreign = "op" in other.when and "domain" in self.when.keys() - other.when.keys()
+        if foreign or other.exact or other.like not in {(), self.like}:
             return False
-        if "op" in other.when and "domain" in self.when.keys() - other.when.keys():
-            return False
-        pairs = ((said, self.when.get(name, (None,))) for name, said in other.when.items())
-        return all(each in said for said, own in pairs for each in _each(own))
+        pairs = [(said, self.when.get(name)) for name, said in other.when.items()]
+        return all(each in said for said, own in pairs for each in _values(own))
 
     def covers(self, form: Form, *, exactly: bool = True) -> bool:
-        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own.
-
-        What is not right of a `Pad` is so of each, also in front of an operator.
-        """
+        """Whether a form fulfils all conditions; what is not right of a `Pad` is so of each."""
         said = self.when
         if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
             form = replace(form, op="Pad", domain="", rank=form.rank + 2)
@@ -201,10 +181,7 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Standing(Struct, frozen=True):
-    """How many of the forms a target computes rightly: as they are given, and in their best style.
-
-    `models` are those of which this was measured.
-    """
+    """How many forms a target computes rightly: as given, and in their best style; how many ran."""
 
     forms: int
     given: int
@@ -215,8 +192,7 @@ class Standing(Struct, frozen=True):
 class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
     """A runtime in one version, and all that is known of it, as its file has it.
 
-    The manual's page on targets explains the keys. The name is as it is typed, without the version:
-    `opencv-classic`. Cells are asked in order.
+    The manual explains the keys. The name is without the version. Cells are asked in order.
     """
 
     title: str
@@ -239,10 +215,9 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return any(each.measured for each in self.cells)
 
     def cell(self, form: Form) -> Cell:
-        """The answer for a form: of the first cell that covers it; else it is unknown.
+        """The answer of the first cell that covers a form; a window without padding is taken.
 
-        Models also answer for forms that differ from theirs in what seldom counts, unless a cell
-        speaks of just that. A window that does not pad is taken unless it is known not to be.
+        Models also answer for forms that differ in what seldom counts, unless a cell speaks of it.
         """
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
         if not (found.measured or SELDOM & found.when.keys()):
@@ -253,20 +228,14 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
     @cached_property
     def standing(self) -> Standing:
         """How many of the forms it computes rightly, and how many models were run on it."""
-        answers = {
-            label: [(form, self.cell(form)) for form in found] for label, found in sites().items()
-        }
-        right = [
-            label.partition(":")
-            for label, replies in answers.items()
-            if all(cell.verdict == "right" for _, cell in replies)
-        ]
-        models = (
-            all(cell.measured and cell.covers(form) for form, cell in replies)
-            for replies in filter(None, answers.values())
-        )
-        given, best = sum(not style for _, style, _ in right), len({form for form, _, _ in right})
-        return Standing(len(forms()), given, best, sum(models))
+        right, models = set[str](), 0
+        for label, found in sites().items():
+            replies = [(form, self.cell(form)) for form in found]
+            if all(cell.verdict == "right" for _, cell in replies):
+                right.add(label)
+            models += bool(found) and all(cell.measured and cell.covers(f) for f, cell in replies)
+        best = {label.partition(":")[0] for label in right}
+        return Standing(len(forms()), len(right & best), len(best), models)
 
 
 REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +14,7 @@ from msgspec.inspect import EnumType, type_info
 
 from onnxpad.errors import UsageError, and_list, meant
 
-LARGEST = 1 << 20
-"""Bytes of a file that is read: nobody writes a longer one by hand."""
+LARGEST = 1 << 20  # bytes: nobody writes a longer file by hand
 
 T = TypeVar("T")
 
@@ -37,10 +37,8 @@ def read_text(path: Path) -> str:
         if len(data) > LARGEST:
             raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:  # no file can have this name, or this is no UTF-8
-        raise UsageError(f"{str(path)!r}: {error}") from None
+    except (OSError, ValueError) as error:  # no file can have this name, or this is no UTF-8
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def tables_in(path: Path, text: str) -> dict[str, Any]:
@@ -61,8 +59,8 @@ def parsed(path: Path, tables: object, kind: type[T]) -> T:
     """What tables of a file say, as a record; `path` is the name of the file in errors.
 
     Raises:
-        UsageError: A key or value means nothing: with its place, such as `cell[0].when.rank`, where
-            lists are counted from 0, and with those that there are.
+        UsageError: A key or value means nothing: with its place, such as `cell[0].verdict`, lists
+            counted from 0, and with those that there are.
     """
     try:
         return convert(tables, kind)
@@ -74,24 +72,19 @@ def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
     """The place of what is not as its type says, and what is wrong, with what may stand there."""
     told, _, place = str(error).replace("`object`", "a table").partition(" - at `$")
     place, word = place.strip(".`"), _TYPED.fullmatch(told)
-    if word and (known := _known(kind, place)):
+    keys = re.findall(r"[a-z][\w-]*", place)
+    if word and (known := dict.fromkeys(_known(type_info(kind), keys))):
         told += f"{meant(word[1], known) or ';'} known are {and_list(known)}"
     return place, told
 
 
-def _known(kind: Any, place: str) -> list[str]:
-    """The values that a type has at a place, or else its keys."""
-    found = [*_single(type_info(kind))]
-    for name in re.findall(r"[a-z][\w-]*", place):
-        fields = [field for each in found for field in getattr(each, "fields", ())]
-        found = [one for each in fields if each.encode_name == name for one in _single(each.type)]
-    values = [each or "''" for one in found for each in getattr(one, "values", ())]
-    values += [each.value for one in found if isinstance(one, EnumType) for each in one.cls]
-    keys = [each.encode_name for one in found for each in getattr(one, "fields", ())]
-    return [*dict.fromkeys(values or keys)]
-
-
-def _single(kind: Any) -> Iterator[Any]:
-    """The types that a union or a list is made of; any other type itself."""
-    for each in getattr(kind, "types", (kind,)):
-        yield from _single(each.item_type) if hasattr(each, "item_type") else (each,)
+def _known(kind: Any, names: Sequence[str]) -> Iterable[str]:
+    """The values that a type has, or else its keys; or those of its key of some name."""
+    parts = [kind.item_type] if hasattr(kind, "item_type") else getattr(kind, "types", ())
+    if parts:
+        return chain.from_iterable(_known(each, names) for each in parts)
+    keys = {each.encode_name: each.type for each in getattr(kind, "fields", ())}
+    if names:
+        return _known(keys[names[0]], names[1:]) if names[0] in keys else ()
+    members = kind.cls if isinstance(kind, EnumType) else getattr(kind, "values", ())
+    return [*keys] or [each or "''" for each in members]
