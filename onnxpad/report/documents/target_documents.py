@@ -48,8 +48,9 @@ def _summary(name: str, target: Target) -> Group:
         found.setdefault(table["about"], []).extend(map(target.cell, sites()[form]))
     rows = []
     for topic, cells in found.items():
-        worst = min(cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
-        right = sum(cell.verdict == "right" for cell in cells)
+        wrong = [cell for cell in cells if cell.verdict != "right"]
+        worst = min(wrong or cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+        right = len(cells) - len(wrong)
         note = "" if worst.verdict == "right" else shown(worst.note) or shown(worst.text)
         told = _verdict(worst.verdict), shorten(note, 30, placeholder="...")
         rows.append((topic.replace("_", " "), f"{right}/{len(cells)}", *told))
@@ -62,7 +63,10 @@ def _summary(name: str, target: Target) -> Group:
 def _in_full(target: Target) -> Iterator[Group]:
     particulars = [f"read: {target.read}"] * bool(target.read)
     particulars += [f"it insists on spellings: {and_list(target.spell)}"] * bool(target.spell)
-    particulars += [*target.notes, "a cell that says right holds where no other covers the form"]
+    particulars += [
+        *target.notes,
+        "of cells that cover a form a narrower answers, or the first",
+    ]
     yield Group("", [*_head(target), *(f"  {shown(each)}" for each in particulars)])
     topics: dict[str, list[Cell]] = {}
     for cell in target.cells:
