@@ -70,11 +70,11 @@ def parsed(path: Path, tables: object, kind: type[T]) -> T:
 
 def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
     """The place of what is not as its type says, and what is wrong, with what may stand there."""
-    told, _, place = str(error).replace("`object`", "a table").partition(" - at `$")
+    plain = str(error).replace("`object`", "a table").replace("`array`", "a list")
+    told, _, place = plain.partition(" - at `$")
     place, word = place.strip(".`"), _TYPED.fullmatch(told)
-    keys = re.findall(r"[a-z][\w-]*", place)
-    if word and (known := dict.fromkeys(_known(type_info(kind), keys))):
-        told += f"{meant(word[1], known) or ';'} known are {and_list(known)}"
+    if word and (known := [*_known(type_info(kind), re.findall(r"[a-z][\w-]*", place))]):
+        told += f"{meant(word[1], known) or ';'} known are {and_list(dict.fromkeys(known))}"
     return place, told
 
 

@@ -114,7 +114,11 @@ def _ending(result: ShowResult) -> Iterator[str]:
 
 
 def command_text(advice: str, model: str) -> str:
-    """An advice with the path of the model, as a shell takes it."""
+    """An advice with the path of the model, as a shell takes it.
+
+    >>> command_text("onnxpad fix MODEL --trust spec", "a b.onnx")
+    "onnxpad fix 'a b.onnx' --trust spec"
+    """
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
     words = shlex.quote(path) if model else "MODEL"
     return shown(advice.replace("MODEL", words, 1) if advice.startswith(FIX) else advice)
