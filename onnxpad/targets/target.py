@@ -150,8 +150,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         foreign = "op" in other.when and "domain" in self.when.keys() - other.when.keys()
         if foreign or other.exact or other.like not in {(), self.like}:
             return False
-        pairs = [(said, self.when.get(name)) for name, said in other.when.items()]
-        return all(each in said for said, own in pairs for each in _values(own))
+        each = (one in said for n, said in other.when.items() for one in _values(self.when[n]))
+        return other.when.keys() <= self.when.keys() and all(each)
 
     def covers(self, form: Form, *, exactly: bool = True) -> bool:
         """Whether a form fulfils all conditions; what is not right of a `Pad` is so of each."""
