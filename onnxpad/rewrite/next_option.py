@@ -32,40 +32,41 @@ def next_option(
     contexts: Sequence[Context],
     for_targets: Callable[[Run], AtLast | None],
 ) -> NextOption | None:
-    """The option that most findings name; None where it gains nothing, or the model refuses it.
+    """The option that most findings name, sizes first for targets; None where it gains nothing.
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
     `Pad`s or nodes; for targets if they take more of the padding. The trial may take the `contexts`
     that a run left; `for_targets` has it write for its targets, as `api.fix` does.
     """
     to_pads = options.style != "fold"
-    typed, sizes = _most_named(findings, to_pads=to_pads), _sizes(findings)
-    if sizes:
-        typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
-        keywords: dict[str, Any] = {"dims": {**dims_given(options.dims), **sizes}}
-    elif typed:
-        keywords = dict([typed.removeprefix("--").split()])
-    else:
-        return None
     before, untaken = counts_of(graph), _untaken(findings)
-    asked = replace(options, **keywords)
     labels = {axis.label for axis in open_axes(graph.inputs)}
-    dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
-    known = contexts if "dynamic" in keywords else ()  # on which no analysis depends
-    mark = graph.mark()
-    try:
-        run = Run(graph, replace(asked, dims=dims), contexts=known)
-        told = for_targets(run)
-        run.edit()
-        after = counts_of(graph)
-        taken = 0 if told is None else untaken - _untaken(told(run.left))
-    except (ModelError, UsageError):
-        return None
-    finally:
-        graph.rollback(mark)
-    if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
-        return NextOption(typed, keywords, before, after, taken)
-    return None
+
+    def tried(typed: str, keywords: dict[str, Any]) -> NextOption | None:
+        asked = replace(options, **keywords)
+        dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
+        known = contexts if "dynamic" in keywords else ()  # on which no analysis depends
+        mark = graph.mark()
+        try:
+            run = Run(graph, replace(asked, dims=dims), contexts=known)
+            told = for_targets(run)
+            run.edit()
+            after = counts_of(graph)
+            taken = 0 if told is None else untaken - _untaken(told(run.left))
+        except (ModelError, UsageError):
+            return None
+        finally:
+            graph.rollback(mark)
+        gains = taken > 0 or (told is None and _gains(before, after, to_pads=to_pads))
+        return NextOption(typed, keywords, before, after, taken) if gains else None
+
+    found = None
+    if sizes := _sizes(findings):
+        typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
+        found = tried(typed, {"dims": {**dims_given(options.dims), **sizes}})
+    if found is None and (typed := _most_named(findings, to_pads=to_pads)):
+        found = tried(typed, dict([typed.removeprefix("--").split()]))
+    return found
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
