@@ -282,7 +282,8 @@ class NextOption(Struct, frozen=True):
     def gain(self) -> str:
         """The effect in words, such as `change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 13`."""
         if self.taken:
-            return f"have {counted(self.taken, 'more padding')} taken"
+            said = f"have {counted(self.taken, 'more padding')} taken"
+            return f"{said}, and maybe other sizes too" if "dims" in self.keywords else said
         names = "Pads", "auto_pads", "nodes", "ceil_modes"
         numbers = zip(names, astuple(self.before), astuple(self.after), strict=True)
         return "change " + ", ".join(

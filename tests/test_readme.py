@@ -117,6 +117,8 @@ def test_the_sessions_are_what_the_commands_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models").symlink_to(ROOT / "models")  # a session may write
+    (target,) = blocks("toml", page="targets")
+    (tmp_path / "npu.toml").write_text(target.text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     sessions = [block.text for block in blocks("console", "base")]

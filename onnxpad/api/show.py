@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from onnxpad.api import kinds
 from onnxpad.api.check import at_targets
 from onnxpad.arguments import Dims, ModelSource, Shapes
@@ -76,6 +78,7 @@ def show(
         except ModelError as error:
             sites, problem = list(written_sites(graph)), str(error)
     warning = f"check cannot read the model, so nothing is said of fix: {problem}"
+    sites = [replace(each, targets=options.targets) for each in sites]
     placed = {id(finding) for site in sites for finding in site.findings}
     return ShowResult(
         sites=chosen(sites, names) if names else tuple(sites),

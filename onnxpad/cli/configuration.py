@@ -99,7 +99,7 @@ def _read_in(folder: Path) -> Read:
     for key in table if isinstance(table, dict) else ():
         if key not in known and instead(key):
             raise UsageError(f"{path}: there is no key {key!r}{instead(key)}")
-    keys = toml.parsed(Path(": ".join([str(path), *under])), table, Keys, known)
+    keys = toml.parsed(Path(": ".join([str(path), *under])), table, Keys)
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import importlib.metadata
 import importlib.util
 import platform
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,8 +25,7 @@ INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
 _NO_CUDA = "no provider"
 
-_IMPORTED = ("numpy", "protobuf", "onnx", "onnx-graphsurgeon")
-"""Distributions that onnxpad requires, each after those that it needs itself."""
+_IMPORTED = ("numpy", "protobuf", "onnx", "onnx-graphsurgeon")  # each after what it needs itself
 
 
 class Package(Struct, frozen=True):
@@ -75,10 +73,7 @@ class Problem(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """The state of an installation: onnxpad is the first package, what breaks it comes first.
-
-    Without providers onnxruntime cannot be imported. `cuda` is the version that it is built for.
-    """
+    """The state of an installation, what breaks it first; onnxruntime is built for `cuda`."""
 
     python: str
     platform: str
@@ -129,9 +124,7 @@ class Machine:
         cuda = pool.ask(Runtime.about, native.cuda_version)
         return pool.ask(Runtime.about, native.available_providers), cuda
 
-    def trouble_with(self, provider: str) -> str:
-        """Why a model of one node does not run on a provider; empty if it does."""
-        return trouble_with(provider)
+    trouble_with = staticmethod(trouble_with)
 
     def from_pip(self, file: str) -> str:
         """The path of a library in pip's nvidia packages; empty if they lack it."""
@@ -159,8 +152,7 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     tried = machine or Machine()
     (system, architecture), wheels = tried.platform(), tried.owners(RUNTIME)
-    has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    best = f"{RUNTIME}-gpu" if has_gpu_wheel else RUNTIME
+    best = RUNTIME + "-gpu" * (f"{system} {architecture}" in {"Linux x86_64", "Windows AMD64"})
     problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
@@ -171,8 +163,8 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
         what = f"{and_list(wheels)} are installed in one folder, where each overwrites the others"
-        keep = best if best in wheels else wheels[0]
-        cure = f"pip uninstall -y {' '.join(wheels)} && pip install {keep}"
+        again = f"pip install {best if best in wheels else wheels[0]}"
+        cure = f"pip uninstall -y {' '.join(wheels)} && {again}"
         problems.insert(0, Problem(what, cure, broken=True))
     troubles = {name: tried.trouble_with(name) for name in names}
     libraries = tuple(
@@ -185,16 +177,15 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     if troubles and (trouble := troubles.get(CPU, f"{RUNTIME} has no {CPU}")):
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
-        problems.append(_of_cuda(trouble, " ".join(wheels), driver, libraries, cuda))
+        missing = ", ".join(each.file for each in libraries if not each.place)
+        problems.append(_of_cuda(trouble, " ".join(wheels), driver, missing, cuda))
     others = (module.replace("_", "-") for module in plugins().values())
     installed = (*_IMPORTED, *(wheels or (RUNTIME,)), *others)
+    packages = [Package("onnxpad", __version__), *(Package(e, tried.version(e)) for e in installed)]
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",
-        packages=(
-            Package("onnxpad", __version__),
-            *(Package(name, tried.version(name)) for name in installed),
-        ),
+        packages=tuple(packages),
         providers=tuple(Provider(name, not why, why) for name, why in troubles.items()),
         cuda=cuda,
         libraries=libraries,
@@ -212,11 +203,8 @@ def _of_packages(machine: Machine) -> Iterator[Problem]:
             yield Problem(f"{name} cannot be imported ({error})", f"{_AGAIN} {name}", broken=True)
 
 
-def _of_cuda(
-    trouble: str, wheels: str, driver: Driver, libraries: Sequence[Library], cuda: str
-) -> Problem:
+def _of_cuda(trouble: str, wheels: str, driver: Driver, missing: str, cuda: str) -> Problem:
     """Why CUDA does not run although there is a driver."""
-    missing = ", ".join(each.file for each in libraries if not each.place)
     if trouble == _NO_CUDA:
         what = f"there is an NVIDIA driver, but {wheels} is built without CUDA"
         cure = f"pip uninstall -y {wheels} && {INSTALL_CUDA}"
@@ -232,15 +220,8 @@ def _of_cuda(
 
 
 def needed(cuda: str, system: str) -> dict[str, str]:
-    """The file of each library that the CUDA provider needs; empty for CUDA older than 12.
-
-    The names are those of onnxruntime's own `preload_dlls`.
-
-    >>> needed("12.8", "Linux")["cufft"], needed("13.0", "Windows")["cudnn"]
-    ('libcufft.so.11', 'cudnn64_9.dll')
-    """
-    major = int(cuda.partition(".")[0] or 0)
-    if major < 12:
+    """Files of the CUDA provider's libraries from CUDA 12 on, as onnxruntime's `preload_dlls`."""
+    if (major := int(cuda.partition(".")[0] or 0)) < 12:
         return {}
     versions = {"cudart": major, "cublasLt": major, "cublas": major, "cufft": major - 1}
     before, after = ("", "64_{}.dll") if system == "Windows" else ("lib", ".so.{}")

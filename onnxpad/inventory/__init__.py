@@ -106,7 +106,7 @@ class PaddingSite(Struct, frozen=True):
     problem is why it cannot be read. It can be asked for by its names and tensors. What its targets
     do with it is `right` as it came, `rewritten` by `fix`, or the worst that nothing mends:
     `wrong`, `rejected`, `fallback` or `unknown`; that is `measured`, `inferred`, `read` or `no
-    data`.
+    data`. The targets are as they were typed.
     """
 
     node: str
@@ -131,6 +131,7 @@ class PaddingSite(Struct, frozen=True):
     problem: str = ""
     names: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
     def read(self, attribute: str, other: Any = None) -> Any:
         """What was read of the operator's attribute; `other` where it has none."""
@@ -162,20 +163,26 @@ class PaddingSite(Struct, frozen=True):
     @property
     def advice(self) -> tuple[str, ...]:
         """The commands that help, in the order of the findings, each said once."""
-        return tuple(dict.fromkeys(said for each in self.findings for said in _advice_on(each)))
+        told = (said for each in self.findings for said in _advice_on(each, self.command))
+        return tuple(dict.fromkeys(told))
+
+    @property
+    def command(self) -> str:
+        """How `fix` is called for its targets, as a shell takes it."""
+        return " ".join([FIX, *(f"--target {shlex.quote(each)}" for each in self.targets)])
 
 
-def _advice_on(finding: Finding) -> Iterator[str]:
+def _advice_on(finding: Finding, command: str) -> Iterator[str]:
     """Commands that help, each by itself; none if nothing can be done, or the reason says what."""
     if finding.fixable:
-        yield FIX
+        yield command
     sizes: Any = finding.evidence.get("sizes", ())
     names = dict.fromkeys(str(each["name"]) for each in sizes if isinstance(each, dict))
     dims = " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
     options: Any = finding.evidence.get("options", ())
     for option in options:
         if option != "--shape":
-            yield f"{FIX} {dims if option == '--dim' else option}"
+            yield f"{command} {dims if option == '--dim' else option}"
 
 
 def known_number(extent: Extent) -> int | None:

@@ -5,6 +5,7 @@ The trial rewrites the result further, as the option asks, counts what that gain
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 
+_EXAMPLE = "224"
+
 
 def next_option(
     graph: Graph,
@@ -29,36 +32,41 @@ def next_option(
     contexts: Sequence[Context],
     for_targets: Callable[[Run], AtLast | None],
 ) -> NextOption | None:
-    """The option that most findings name; None where it gains nothing, or the model refuses it.
+    """The option that most findings name, sizes first for targets; None where it gains nothing.
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
     `Pad`s or nodes; for targets if they take more of the padding. The trial may take the `contexts`
     that a run left; `for_targets` has it write for its targets, as `api.fix` does.
     """
     to_pads = options.style != "fold"
-    typed = _most_named(findings, to_pads=to_pads)
-    if not typed:
-        return None
-    name, value = typed.removeprefix("--").split()
     before, untaken = counts_of(graph), _untaken(findings)
-    asked = replace(options, **{name: value})
     labels = {axis.label for axis in open_axes(graph.inputs)}
-    dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
-    known = contexts if name == "dynamic" else ()  # on which no analysis depends
-    mark = graph.mark()
-    try:
-        run = Run(graph, replace(asked, dims=dims), contexts=known)
-        told = for_targets(run)
-        run.edit()
-        after = counts_of(graph)
-        taken = 0 if told is None else untaken - _untaken(told(run.left))
-    except (ModelError, UsageError):
-        return None
-    finally:
-        graph.rollback(mark)
-    if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
-        return NextOption(typed, {name: value}, before, after, taken)
-    return None
+
+    def tried(typed: str, keywords: dict[str, Any]) -> NextOption | None:
+        asked = replace(options, **keywords)
+        dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
+        known = contexts if "dynamic" in keywords else ()  # on which no analysis depends
+        mark = graph.mark()
+        try:
+            run = Run(graph, replace(asked, dims=dims), contexts=known)
+            told = for_targets(run)
+            run.edit()
+            after = counts_of(graph)
+            taken = 0 if told is None else untaken - _untaken(told(run.left))
+        except (ModelError, UsageError):
+            return None
+        finally:
+            graph.rollback(mark)
+        gains = taken > 0 or (told is None and _gains(before, after, to_pads=to_pads))
+        return NextOption(typed, keywords, before, after, taken) if gains else None
+
+    found = None
+    if sizes := _sizes(findings):
+        typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
+        found = tried(typed, {"dims": {**dims_given(options.dims), **sizes}})
+    if found is None and (typed := _most_named(findings, to_pads=to_pads)):
+        found = tried(typed, dict([typed.removeprefix("--").split()]))
+    return found
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
@@ -72,6 +80,13 @@ def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
     named = Counter(option for each in ours for option in each.get("options") or ())
     most = max(tried, key=lambda option: named[option])
     return most if named[most] else ""
+
+
+def _sizes(findings: Iterable[Finding]) -> dict[str, str]:
+    """An example of a size for each axis on which padding depends that targets do not take."""
+    told: list[Any] = [each.evidence for each in findings if each.reason_code == Reason.TARGET]
+    sized = (each["sizes"] for each in told if "--dim" in each.get("options", ()))
+    return {axis["name"]: _EXAMPLE for sizes in sized for axis in sizes}
 
 
 def _untaken(findings: Iterable[Finding]) -> int:

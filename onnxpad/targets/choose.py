@@ -1,8 +1,7 @@
 """The least rewriting that several runtimes compute rightly, padding by padding.
 
-Each way of writing that the passes know is tried on the whole model, and the forms that it leaves
-are read from the result. So nothing here repeats what a pass decides: a padding gets the first way
-that is best for all targets, or stays as it came.
+Each way of writing that passes know is tried on the whole model, and its forms are read from the
+result. A padding gets the first way that is best for all targets, or stays as it came.
 """
 
 from __future__ import annotations
@@ -49,15 +48,9 @@ _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
 }
 """The options that ask for a way to write, and the forms that they are about."""
 
-Forms = Mapping[tuple[str, str], Form]
-"""The forms of a model by the keys of each padding."""
-
-Replies = tuple[tuple[Target, Cell], ...]
-"""The fate of a form at each target."""
-
-
-Fate = tuple[Placed, Replies, Replies]
-"""A padding with what each target does with it, as it came and as written."""
+Forms = Mapping[tuple[str, str], Form]  # those of a model by the keys of each padding
+Replies = tuple[tuple[Target, Cell], ...]  # the fate of a form at each target
+Fate = tuple[Placed, Replies, Replies]  # that of a padding as it came, and as it is written
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -113,10 +106,9 @@ def choose(run: Run) -> list[Fate]:
 
 
 class _Trials:
-    """A model that is written on trial, for the `targets` and as it is `asked` for.
+    """A model that is written on trial, as its paddings, by names of outputs, are wanted.
 
-    `wants` says how, by the names of the outputs of the nodes of each padding. What stays as it
-    came is `kept`, which says no more than how not to protect it.
+    What stays as it came is `kept`, which says no more than how not to protect it.
     """
 
     def __init__(self, run: Run) -> None:
@@ -149,10 +141,7 @@ class _Trials:
         return [_Group(each, self) for each in distinct]
 
     def written(self, usual: Wanted | None = None) -> Forms:
-        """The forms by keys once all is written as is wanted, or in one way.
-
-        An operator of a new name has those of the first known downstream.
-        """
+        """The forms by keys, some by those downstream, once all is written as wanted or usual."""
         mark = self._run.graph.mark()
         trial = Run(self._run.graph, self._run.options, domain=self._run.domain)
         trial.barred = self._run.barred
@@ -175,15 +164,14 @@ class _Group:
         self.names, self.wanted = {*_names(found)}, trials.kept
         self._keys, self._grades = [each.keys for each in found], trials.grades
         self._given = [row for each in found for row in trials.grades(each.form)]
-        forms = [each.form for each in found]
-        self._is_asked = any(_CONCERNED[name](form) for name in trials.asked for form in forms)
+        self._is_asked = any(_CONCERNED[n](each.form) for n in trials.asked for each in found)
         self.best = self.first = _NEVER if self._is_asked else sorted(self._given, reverse=True)
 
     def rank(self, forms: Forms, way: Wanted) -> list[int]:
         """The grades of a result, the worst first; never where less is taken or known than before.
 
-        What was computed wrongly may be unknown then. What was rejected may be where it is only
-        spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
+        Wrong may become unknown. Rejected may where options ask, or another spelling: an error is
+        noticed, other numbers are not.
         """
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
         rows = [row for keys in self._keys for row in self._grades(_found(forms, keys))]
@@ -232,6 +220,5 @@ def _spelling(targets: Iterable[Target]) -> frozenset[str]:
 
 def _passes(options: Options) -> Passes:
     """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
-    spelling = [SpellPadding] if options.chooses(SpellPadding.code) else []
-    passes = (*every_pass(), *spelling)
+    passes = (*every_pass(), *[SpellPadding] * options.chooses(SpellPadding.code))
     return tuple(each for each in passes if each is not GuardPad or not options.target_only)

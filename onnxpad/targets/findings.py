@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
-from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
+from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
 from onnxpad.targets.choose import Fate, answers_to, grade
@@ -15,64 +16,45 @@ from onnxpad.targets.target import VERDICTS, Cell, Target
 
 
 class TargetReport:
-    """What is reported of one verdict, with the page on its code.
+    """What is reported of one verdict; the severity is for what `fix` mends, `stays` for others."""
 
-    The severity is that of what `fix --target` mends, `stays` that of all else.
-    """
-
-    def __init__(self, code: str, does: str, severity: Severity, node: str, target: str) -> None:
-        """Takes what a target does, and for example a node with which one does so."""
+    def __init__(self, code: str, does: str, severity: Severity, target: str) -> None:
+        """Takes what a target does, and the name of one that does so."""
         self.code, self.does, self.severity = code, does, severity
         self.stays = Severity.INFO if severity is Severity.WARNING else severity
-        self.__doc__ = _PAGE.format(does=does, node=node, target=target)
+        self.__doc__ = _PAGE.format(does=does, node=_EXAMPLES[target], target=target)
 
 
+_EXAMPLES = {
+    "opencv@4": "MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
+    "tract": 'Pad <mode = "wrap"> (x, pads)',
+    "coreml": 'Pad <mode = "reflect"> (x, pads)',
+    "openvino": "LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+}
 _PAGE = """Padding where a target {does}.
 
 ## What it does
-With `--target`, tells each such padding with what says so: models that were run, or a source that
-was read. `fix` writes it in a form that is known to be taken, if there is one.
+With `--target`, tells each such padding with what says so. `fix` writes it in a form that is known
+to be taken, if there is one.
 ## Why it matters
-An importer stops at the first form that it does not know, often without naming the node. Worse is
-one that goes on, with other numbers or with copies of data to another provider and back. And what
-nobody has run is no promise.
+An importer stops at a form that it does not know. Worse is one that goes on with other numbers, or
+with copies of data to another provider and back. And what nobody has run is no promise.
 ## Example
-    {node}
+    y = {node}
 stays with `--target {target}`
 where
     float[1, 2, 9, 8] x
     int64[8] pads = {{0, 0, 1, 1, 0, 0, 1, 1}}
 ## When it is exact
-Nothing is rewritten by this rule: those that write the padding say when that is exact.
+The rules that write the padding say so; this one rewrites nothing.
 ## References
 `onnxpad targets NAME` lists all that is known of a target, with its sources."""
 
-WRONG = TargetReport(
-    "PAD703",
-    "computes something else",
-    Severity.ERROR,
-    "y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
-    "opencv@4",
-)
-REJECTED = TargetReport(
-    "PAD704", "does not run it", Severity.ERROR, 'y = Pad <mode = "wrap"> (x, pads)', "tract"
-)
-FALLBACK = TargetReport(
-    "PAD705",
-    "leaves it to another provider",
-    Severity.WARNING,
-    'y = Pad <mode = "reflect"> (x, pads)',
-    "coreml",
-)
-UNKNOWN = TargetReport(
-    "PAD706",
-    "is not known to take it",
-    Severity.INFO,
-    "y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
-    "openvino",
-)
-REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))
-"""The report of each verdict but `right`."""
+WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "opencv@4")
+REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
+FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
+UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "openvino")
+REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
 def findings_before(fates: Iterable[Fate]) -> Iterator[Finding]:
@@ -92,41 +74,43 @@ def findings_after(targets: tuple[Target, ...], contexts: Iterable[Context]) -> 
 def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    does = f"{title} {report.does}{f': {cell.note}' * bool(cell.note)} [{cell.known_by}]"
-    facts = {"target": target.full_name, "verdict": cell.verdict, "measured": cell.measured}
+    known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
+    does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
+    facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    if options := [*_options(placed, cell, mends=mends)]:
+    if options := [*_options(placed, cell, facts, mends=mends)]:
         facts["options"] = options
-    stays = "no padding mends it" if cell.limit else _STAYS
+    writing = "padding mends it" if cell.limit else "writing is known to be taken better"
     return Finding(
         report.code,
         report.severity if mends else report.stays,
         context.label(node),
         str(node.op),
         f"{form.text}; {does}" if mends else form.text,
-        "" if mends else advised(f"{does}; {stays}", options),
+        "" if mends else advised(f"{does}; no {writing}", options),
         facts,
         reason_code="" if mends else Reason.TARGET,
         location=context.graph.location(node),
     )
 
 
-_STAYS = "no writing that can be made is known to be taken better"
-
-
-def _options(placed: Placed, cell: Cell, *, mends: bool) -> Iterator[str]:
-    """Sizes where they may decide, not where amounts are data; and which of engines to trust."""
-    context, op = placed.context, placed.context.read(placed.node)
+def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) -> Iterator[str]:
+    """Options that may mend it: sizes, with their axes among the facts, and whom to trust."""
+    context, node = placed.context, placed.node
+    op, words = context.read(node), context.sites.wording
     option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
-    if option.partition(" ")[0] in BY_SIZE:
-        read = map(context.read, (placed.node, *placed.nodes))
+    if option.partition(" ")[0] not in BY_SIZE:
+        yield from [option] * bool(option)
+    else:
+        read = map(context.read, (node, *placed.nodes))
         open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
-        codes = {context.sites.wording.amounts(pad).code for pad in open_pads}
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        option *= is_open and Reason.AMOUNTS_UNKNOWN not in codes
-    yield from [option] * bool(option)
-    if mends or cell.limit or not isinstance(op, WindowOp):
-        return
-    if (refusal := context.sites.disagreement(op)) is not None:
-        yield from (each for each in context.options(refusal) if each in BY_TRUST)
+        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
+            shape = context.analysis.shape(node.inputs[0]) or ()
+            facts["sizes"] = words.places(shape if "batched" in cell.when else shape[2:])
+            yield from context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
+    if isinstance(op, WindowOp) and not (mends or cell.limit):
+        refusal = context.sites.disagreement(op)
+        trusting = context.options(refusal) if refusal else ()
+        yield from (each for each in trusting if each in BY_TRUST)

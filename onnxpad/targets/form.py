@@ -36,8 +36,7 @@ Side = Literal["none", "equal", "end", "begin", "mixed", "open"]
 class Form(Struct, frozen=True, omit_defaults=True):
     """How one padding is written: of a window operator, or of a `Pad` that none takes.
 
-    The table of the manual's page on targets explains each field. Beside that, `pads` of SAME are
-    what the sizes make of it, and amounts that depend on sizes that are not known are `open`.
+    The manual's page on targets explains each field; `pads` of SAME are what sizes make of it.
     """
 
     op: str
@@ -84,16 +83,12 @@ class Form(Struct, frozen=True, omit_defaults=True):
     producer: str = ""
 
     def key(self, *, exactly: bool) -> tuple[object, ...]:
-        """Equal for two forms that are written alike, exactly or but for what seldom counts.
-
-        A fill that is not written is zero, but exactly. Of the opset counts whether amounts of a
-        `Pad` are attributes, as before opset 11.
-        """
+        """Equal for two forms that are written alike, exactly or but for what seldom counts."""
         fields = astuple(self)
         if not exactly:
-            fill = "zero" if self.fill == "absent" else self.fill
+            fill = "zero" if self.fill == "absent" else self.fill  # what is not written is zero
             return (*fields[: _BESIDE.start - 1], fill)
-        return (*fields[: _BESIDE.stop], bool(self.pad) and 0 < self.opset < 11)
+        return (*fields[: _BESIDE.stop], bool(self.pad) and 0 < self.opset < 11)  # attributes
 
     @property
     def is_open(self) -> bool:
@@ -108,8 +103,9 @@ class Form(Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """How it is written in short, such as `Conv: pads end, pad constant, outer equal`."""
-        said = {name: each for name, each in self.said.items() if name in _NAMES[_PADS]}
-        told = [name if each is True else f"{name} {each}" for name, each in said.items()]
+        said = [each for each in self.said.items() if each[0] in _NAMES[_PADS]]
+        usual = {("mode", "constant"), ("fill", "absent")}
+        told = [k if v is True else f"{k} {v}" for k, v in said if (k, v) not in usual]
         return f"{self.op}: {', '.join(told)}" if told else self.op
 
     @property
@@ -130,11 +126,7 @@ SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})
 
 
 class Placed(NamedTuple):
-    """A form, and where it is: the operator, or a `Pad` alone.
-
-    To an operator belong the `Pad`s in front of it and what crops its result; `crops` are the
-    latter of these `nodes`.
-    """
+    """A form, and where it is: an operator with `Pad`s in front and `crops` behind, or a `Pad`."""
 
     context: Context
     node: Node
@@ -144,20 +136,14 @@ class Placed(NamedTuple):
 
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:
-        """By these it is found again in the model once that is rewritten, the surest first.
-
-        An operator gives the same tensor; a transposed convolution that takes up a crop what that
-        gave, or, where a bias is added in between, a tensor of a new name under its own.
-        """
+        """By these it is found again in a rewritten model: tensors that it gives, or its name."""
         context, unique = self.context, self.context.graph.unique
         given = [("", unique(node.outputs[0].name)) for node in (self.node, *self.crops)]
         return (*given, (str(self.node.op), context.label(self.node)))
 
 
 def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
-    """The forms of all windows and `Pad`s in the graphs of a model, in file order, the latter last.
-
-    Left out is what cannot be read, a malformed body or function as a whole.
+    """The forms of all windows and `Pad`s that can be read, in file order, the latter last.
 
     Raises:
         ModelError: The main graph cannot be read.

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
 
 from msgspec.structs import replace
 
 from onnxpad.errors import UsageError, and_list, meant
-from onnxpad.targets.form import Form
-from onnxpad.targets.target import DATA, VERDICTS, Spelling, Target
+from onnxpad.targets.target import DATA, REST, Cell, Target
 from onnxpad.targets.toml_file import parsed, read_text, tables_in
 
 ALIASES = {
-    "trt": "tensorrt",
-    "ort": "onnxruntime-cpu",
-    "onnxruntime": "onnxruntime-cpu",
-    "cuda": "onnxruntime-cuda",
-    "onnxruntime-web": "onnxruntime-web-wasm",
-    "webgpu": "onnxruntime-webgpu",
-    "ov": "openvino",
-    "dml": "directml",
-    "coreml": "coreml-neuralnetwork",
-    "opencv-dnn": "opencv",
-    "ncnn": "ncnn-pnnx",
+    "trt": "tensorrt", "ort": "onnxruntime-cpu", "onnxruntime": "onnxruntime-cpu",
+    "cuda": "onnxruntime-cuda", "onnxruntime-web": "onnxruntime-web-wasm",
+    "webgpu": "onnxruntime-webgpu", "ov": "openvino", "dml": "directml",
+    "coreml": "coreml-neuralnetwork", "opencv-dnn": "opencv", "ncnn": "ncnn-pnnx",
     "tflite": "onnx2tf",
-}
+}  # fmt: skip
 """Other names that people type, by the name of the target that each means."""
 
 
@@ -41,10 +32,7 @@ def every() -> list[Target]:
 
 
 def load(name: str | Path) -> Target:
-    """A target by its name, or of a file of the user's.
-
-    Args:
-        name: `NAME[@VERSION]` or an alias; or a path that ends in `.toml`.
+    """A target by `NAME[@VERSION]`, by an alias, or by the path of a file that ends in `.toml`.
 
     Raises:
         UsageError: Nothing has this name or version, or the file cannot be read or is not as it
@@ -81,8 +69,12 @@ def target_in(path: Path, text: str) -> Target:
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing.
     """
-    keys = (*Target.__struct_encode_fields__, *Form.__struct_fields__)
-    said = parsed(path, tables_in(path, text), Target, (*VERDICTS, *get_args(Spelling), *keys))
-    cells = sorted(said.cells, key=lambda cell: not cell.measured)
-    dated = tuple(replace(each, version=each.version or said.version) for each in cells)
-    return replace(said, name=path.stem.split("@")[0], cells=dated)
+    said = parsed(path, tables_in(path, text), Target)
+    cells = list[Cell]()
+    for cell in sorted(said.cells, key=lambda cell: not cell.measured):
+        cell = replace(cell, version=cell.version or said.version)
+        wider = (at for at, each in enumerate(cells) if cell.precedes(each))
+        cells.insert(next(wider, len(cells)), cell)
+    if cells and all(each.verdict != "right" for each in cells):
+        cells.append(REST)
+    return replace(said, name=path.stem.split("@")[0], cells=tuple(cells))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from fnmatch import filter as fitting
@@ -10,7 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
@@ -18,6 +17,7 @@ from onnxpad.errors import meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
+from onnxpad.targets.toml_file import invalid
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
@@ -32,11 +32,9 @@ Spelling = Literal[
 ]  # fmt: skip
 """Ways to write the same graph that a runtime may insist on; the manual explains each."""
 
-DATA = Path(__file__).parent / "data"
-"""The folder of the files that come with the package."""
+DATA = Path(__file__).parent / "data"  # the files that come with the package
 
-_OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
-
+_OPTIONS = [each.option for each in TYPED.values()]
 Texts = tuple[str, ...]
 
 
@@ -47,8 +45,15 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     most: int = field(default=1 << 30, name="max")
 
     def __contains__(self, value: object) -> bool:
-        """Whether a number is one of them."""
+        """Whether a number, or each of another range, is one of them."""
+        if isinstance(value, Range):
+            return self.least <= value.least and value.most <= self.most
         return isinstance(value, int) and self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        """The ends in words, as `from 2 to 3`."""
+        ends = {"min": "from", "max": "to"}
+        return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(self).items())
 
 
 def _some(kind: Any) -> Any:
@@ -57,39 +62,44 @@ def _some(kind: Any) -> Any:
     return some | Range if kind is int else some
 
 
+_OF_ATTRIBUTE = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
+
 _KINDS = {each.name: _some(each.type) for each in fields(Form)}
+_KINDS["dtype"] = _some(Literal["", *DTYPES.values()])
 
 
 def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
-    """Conditions on the fields of a form, each a list of values or a range.
-
-    Raises:
-        ValueError: There is no such field, value, operator or type.
-    """
+    """Conditions on fields of a form, each a list of values or a range; else a ValueError."""
     found = dict[str, Any]()
     for name, said in when.items():
         if name not in _KINDS:
-            raise ValueError(f"a form has no {name!r}{meant(name, _KINDS)}")
+            near = meant(_OF_ATTRIBUTE.get(name, name), _KINDS)
+            raise ValueError(f"a form has no {name!r}{near or ';'} onnxpad docs targets lists all")
         try:
             each = convert(said, _KINDS[name])
         except ValidationError as error:
-            raise ValueError(f"{name!r}: {str(error).partition(' - ')[0]}") from None
+            raise ValueError(f"{name!r}: {invalid(error, _KINDS[name])[1]}") from None
         found[name] = each if isinstance(each, tuple | Range) else (each,)
-    ops, dtypes = (found.get(name, ()) for name in ("op", "dtype"))
-    for op in () if "domain" in found else ops:
+    for op in () if "domain" in found else found.get("op", ()):
         if not has_operator(op):
             near = meant(op, [name for domain, name in OPERATORS if not domain])
             raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
-    for dtype in {*dtypes} - {"", *DTYPES.values()}:
-        raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
     return found
+
+
+def _values(said: Any) -> Any:
+    """The values of a condition, of which a range is one."""
+    return said if isinstance(said, tuple) else (said,)
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value) or "none"
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
     """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
-    The manual's page on targets explains the keys. Beside those, `forms` are the models that it is
-    inferred from, `about` its topics, and `version` that in which it was found.
+    The manual explains the keys; `forms` are models that it is inferred from, `about` its topics.
     """
 
     verdict: Verdict
@@ -102,7 +112,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     note: str = ""
     about: Texts = ()
     limit: bool = False
-    advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
+    advice: str = ""
     exact: bool = False
 
     def __post_init__(self) -> None:
@@ -110,6 +120,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         force_setattr(self, "when", _checked(self.when))
         if not (self.verdict == "unknown" or self.source or self.forms):
             raise ValueError("'source' must be given: where it is written, or what was run")
+        if self.advice and (option := self.advice.partition(" ")[0]) not in _OPTIONS:
+            raise ValueError(f"'advice': there is no option {option!r}{meant(option, _OPTIONS)}")
         for each in self.like:
             if not fitting(sites(), each):
                 raise ValueError(f"no model {each!r} was run{meant(each, sites())}")
@@ -121,11 +133,28 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
             return "measured"
         return "inferred" if self.forms else "read" if self.source else "no data"
 
-    def covers(self, form: Form, *, exactly: bool = True) -> bool:
-        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own.
+    @property
+    def text(self) -> str:
+        """The forms that it is about, as `op Conv or Pad, rank from 2, raw true`."""
+        when = {name: map(_word, _values(said)) for name, said in self.when.items()}
+        told = [f"{name} {' or '.join(words)}" for name, words in when.items()]
+        told += [f"like {' or '.join(self.like)}"] * bool(self.like)
+        return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
-        What is not right of a `Pad` is so of each, also in front of an operator.
-        """
+    def precedes(self, other: Cell) -> bool:
+        """Whether it is about fewer forms than another cell, known as well, by their conditions."""
+        both = self.measured == other.measured and self._within(other)
+        return both and not other._within(self)
+
+    def _within(self, other: Cell) -> bool:
+        foreign = "op" in other.when and "domain" in self.when.keys() - other.when.keys()
+        if foreign or other.exact or other.like not in {(), self.like}:
+            return False
+        each = (one in said for n, said in other.when.items() for one in _values(self.when[n]))
+        return other.when.keys() <= self.when.keys() and all(each)
+
+    def covers(self, form: Form, *, exactly: bool = True) -> bool:
+        """Whether a form fulfils all conditions; what is not right of a `Pad` is so of each."""
         said = self.when
         if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
             form = replace(form, op="Pad", domain="", rank=form.rank + 2)
@@ -152,10 +181,7 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Standing(Struct, frozen=True):
-    """How many of the forms a target computes rightly: as they are given, and in their best style.
-
-    `models` are those of which this was measured.
-    """
+    """How many forms a target computes rightly: as given, and in their best style; how many ran."""
 
     forms: int
     given: int
@@ -166,8 +192,7 @@ class Standing(Struct, frozen=True):
 class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
     """A runtime in one version, and all that is known of it, as its file has it.
 
-    The manual's page on targets explains the keys. The name is as it is typed, without the version:
-    `opencv-classic`. Cells are asked in order.
+    The manual explains the keys. The name is without the version. Cells are asked in order.
     """
 
     title: str
@@ -190,10 +215,9 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return any(each.measured for each in self.cells)
 
     def cell(self, form: Form) -> Cell:
-        """The answer for a form: of the first cell that covers it; else it is unknown.
+        """The answer of the first cell that covers a form; a window without padding is taken.
 
-        Models also answer for forms that differ from theirs in what seldom counts, unless a cell
-        speaks of just that. A window that does not pad is taken unless it is known not to be.
+        Models also answer for forms that differ in what seldom counts, unless a cell speaks of it.
         """
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
         if not (found.measured or SELDOM & found.when.keys()):
@@ -204,22 +228,17 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
     @cached_property
     def standing(self) -> Standing:
         """How many of the forms it computes rightly, and how many models were run on it."""
-        answers = {
-            label: [(form, self.cell(form)) for form in found] for label, found in sites().items()
-        }
-        right = [
-            label.partition(":")
-            for label, replies in answers.items()
-            if all(cell.verdict == "right" for _, cell in replies)
-        ]
-        models = (
-            all(cell.measured and cell.covers(form) for form, cell in replies)
-            for replies in filter(None, answers.values())
-        )
-        given, best = sum(not style for _, style, _ in right), len({form for form, _, _ in right})
-        return Standing(len(forms()), given, best, sum(models))
+        right, models = set[str](), 0
+        for label, found in sites().items():
+            replies = [(form, self.cell(form)) for form in found]
+            if all(cell.verdict == "right" for _, cell in replies):
+                right.add(label)
+            models += bool(found) and all(cell.measured and cell.covers(f) for f, cell in replies)
+        best = {label.partition(":")[0] for label in right}
+        return Standing(len(forms()), len(right & best), len(best), models)
 
 
+REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")
 TAKEN = Cell(verdict="right", when={}, source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
+from msgspec.inspect import EnumType, type_info
 
 from onnxpad.errors import UsageError, and_list, meant
 
-LARGEST = 1 << 20
-"""Bytes of a file that is read: nobody writes a longer one by hand."""
+LARGEST = 1 << 20  # bytes: nobody writes a longer file by hand
 
 T = TypeVar("T")
 
-_WORD = re.compile(r"(?: field `|enum value ')(.*)[`']$")
+_TYPED = re.compile(r"(?:Object contains unknown|Invalid enum|Expected)[^`']*[`'](.*)[`']$")
+"""What msgspec says of a key or value that means nothing, and which that is."""
 
 
 def read_text(path: Path) -> str:
@@ -35,10 +37,8 @@ def read_text(path: Path) -> str:
         if len(data) > LARGEST:
             raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:  # no file can have this name, or this is no UTF-8
-        raise UsageError(f"{str(path)!r}: {error}") from None
+    except (OSError, ValueError) as error:  # no file can have this name, or this is no UTF-8
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def tables_in(path: Path, text: str) -> dict[str, Any]:
@@ -55,24 +55,36 @@ def tables_in(path: Path, text: str) -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from None
 
 
-def parsed(path: Path, tables: object, kind: type[T], known: Collection[str]) -> T:
-    """What tables of a file say, as a record.
-
-    Args:
-        path: The name of the file in errors.
-        tables: What is in it.
-        kind: What they must be.
-        known: Keys and words that a wrong one may be meant for.
+def parsed(path: Path, tables: object, kind: type[T]) -> T:
+    """What tables of a file say, as a record; `path` is the name of the file in errors.
 
     Raises:
-        UsageError: A key or value means nothing: with its place, such as `cell[0].when.rank`, where
-            lists are counted from 0.
+        UsageError: A key or value means nothing: with its place, such as `cell[0].verdict`, lists
+            counted from 0, and with those that there are.
     """
     try:
         return convert(tables, kind)
     except ValidationError as error:
-        told, _, place = str(error).replace("`object`", "a table").partition(" - at `$.")
-        if word := _WORD.search(told):
-            near = meant(word[1], [each for each in known if each != word[1]])
-            told += near or f"; known are {and_list(known)}" * (len(known) < 20)
-        raise UsageError(f"{path}: {place.rstrip('`')}{': ' * bool(place)}{told}") from None
+        raise UsageError(": ".join(filter(None, (str(path), *invalid(error, kind))))) from None
+
+
+def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
+    """The place of what is not as its type says, and what is wrong, with what may stand there."""
+    plain = str(error).replace("`object`", "a table").replace("`array`", "a list")
+    told, _, place = plain.partition(" - at `$")
+    place, word = place.strip(".`"), _TYPED.fullmatch(told)
+    if word and (known := [*_known(type_info(kind), re.findall(r"[a-z][\w-]*", place))]):
+        told += f"{meant(word[1], known) or ';'} known are {and_list(dict.fromkeys(known))}"
+    return place, told
+
+
+def _known(kind: Any, names: Sequence[str]) -> Iterable[str]:
+    """The values that a type has, or else its keys; or those of its key of some name."""
+    parts = [kind.item_type] if hasattr(kind, "item_type") else getattr(kind, "types", ())
+    if parts:
+        return chain.from_iterable(_known(each, names) for each in parts)
+    keys = {each.encode_name: each.type for each in getattr(kind, "fields", ())}
+    if names:
+        return _known(keys[names[0]], names[1:]) if names[0] in keys else ()
+    members = kind.cls if isinstance(kind, EnumType) else getattr(kind, "values", ())
+    return [*keys] or [each or "''" for each in members]

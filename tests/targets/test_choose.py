@@ -13,6 +13,7 @@ import pytest
 import onnxpad
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import OptionKeywords, Wanted
+from onnxpad.report.documents.show_document import show_document
 from onnxpad.targets import choose
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import load
@@ -35,6 +36,9 @@ KEPT: Final = {
     "auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape", "count_include_pad",
 }  # fmt: skip
 REST: Final = '[[cell]]\nwhen = {}\nverdict = "right"\nsource = "its manual"\n'
+
+
+UNKNOWN: Final = '[[cell]]\nwhen = {}\nverdict = "unknown"\n'
 
 
 @pytest.fixture
@@ -320,7 +324,7 @@ def test_output_padding_that_is_not_cropped_again_stays(attributes: str, target:
 def test_what_is_not_taken_is_spelled_also_where_that_is_not_known_to_be_taken(target: Any) -> None:
     when = "auto_pad = 'SAME_UPPER', kernel_shape"
     cells = (f"{when} = false -> rejected", f"{when} = true -> unknown")
-    npu = target(*cells, rest="", spell=["kernel_shape"])
+    npu = target(*cells, rest=UNKNOWN, spell=["kernel_shape"])
     result = onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu)
     assert [change.code for change in result.changes] == ["PAD702"]
     assert codes(result) == ["PAD706"]
@@ -412,13 +416,13 @@ def test_what_a_padding_means_is_asked_for_where_engines_disagree(target: Any) -
 
 def test_other_numbers_are_worse_than_a_form_of_which_nothing_is_known(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong', rest=""))
+    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong', rest=UNKNOWN))
     assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
 
 
 def test_a_form_that_is_rejected_stays_unless_a_style_is_asked_for(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    npu = target('auto_pad = "SAME_UPPER" -> rejected', rest="")
+    npu = target('auto_pad = "SAME_UPPER" -> rejected', rest=UNKNOWN)
     result = onnxpad.fix(before, target=npu)
     assert (result.changed, codes(result), result.exit_code) == (False, ["PAD704"], 1)
     result = onnxpad.fix(before, target=npu, style="fold")
@@ -734,6 +738,16 @@ def test_what_is_malformed_is_told_as_without_a_target(place: str, target: Any) 
         assert onnxpad.show(before, target=npu).warnings == onnxpad.show(before).warnings
 
 
+def test_what_is_rejected_is_enough_to_be_said(target: Any) -> None:
+    before = model("y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)")
+    npu = target('ceil = ["even", "over", "dropped", "open"] -> rejected', rest="")
+    (found,) = [each for each in onnxpad.check(before, target=npu).findings if each.code > "PAD7"]
+    does = "npu0 1 does not run it: ceil even or over or dropped or open [read: its manual]"
+    assert found.message.endswith(f"; {does}")
+    result = onnxpad.fix(before, target=npu)
+    assert (result.counts[1].ceil_modes, codes(result)) == (0, [])
+
+
 def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:
     paths = [tmp_path / "a" / "npu.toml", tmp_path / "b" / "npu.toml"]
     cells = ['auto_pad = "SAME_UPPER" -> wrong', 'auto_pad = "SAME_LOWER" -> wrong']
@@ -749,7 +763,15 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
     npu = target('pads = "open" -> rejected', 'pad = "computed" -> rejected')
     (found,) = onnxpad.check(before, target=npu).findings
-    assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape"])
+    assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape", "--dim"])
+    (site,) = onnxpad.show(before, target=npu).sites
+    assert site.advice == (f"onnxpad fix MODEL --target {npu} --dim h=N --dim w=N",)
+    told = repr(show_document(onnxpad.show(before, target=npu)))
+    assert f"for 1 operator: {site.advice[0]}" in told.replace(r"\xa0", " ")
+    gains = onnxpad.fix(before, target=npu, validate=False).next
+    assert gains is not None
+    assert (gains.option, gains.taken) == ("--dim h=224 --dim w=224", 1)
+    assert not onnxpad.fix(before, target=npu, validate=False, **gains.keywords).findings
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
     assert not codes(mended)

@@ -29,7 +29,9 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL, "when"),
         (HEAD + CELL + "when = { sized = 1 }\n", "sized"),
         (HEAD + CELL + "when = { sied = true }\n", "sized"),
-        (HEAD + CELL + 'when = { pads = "ends" }\n', "cell[0]: 'pads'"),
+        (HEAD + CELL + 'when = { pads = "ends" }\n', "did you mean 'end'? known are begin, end, "),
+        (HEAD + CELL + "when = { ceil = true }\n", "known are '', dropped, even, open and over"),
+        (HEAD + CELL + "when = { ceil_mode = 1 }\n", "did you mean 'ceil'?"),
         (HEAD + CELL + 'when = { dtype = "flaot32" }\n', "float32"),
         (HEAD + CELL + 'when = { dtype = ["int8", "half"] }\n', "half"),
         (HEAD + CELL + "when = { rank = [2, true] }\n", "rank"),
@@ -39,12 +41,12 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL + "when = { op = [3] }\n", "op"),
         (HEAD + CELL + 'when = { op = "Conv2D" }\n', "Conv2D"),
         (HEAD + CELL + 'when = { op = ["Pad", "Foo"] }\n', "Foo"),
-        (HEAD + CELL + 'when = {}\nadvice = "--shp"\n', "advice"),
+        (HEAD + CELL + 'when = {}\nadvice = "--shp"\n', "did you mean '--shape'?"),
         (HEAD + CELL + "when = {}\nadvice = 3\n", "advice"),
         (HEAD + 'cell = ["when"]\n', "cell[0]"),
         (HEAD + CELL + "when = 3\n", "when"),
         (HEAD + CELL + "when = {}\nlimit = 1\n", "limit"),
-        (HEAD + CELL.replace("wrong", "rigth") + "when = {}\n", "right"),
+        (HEAD + CELL.replace("wrong", "rigth") + "when = {}\n", "'right'? known are fallback, "),
         (HEAD + CELL + "when = {}\n" + CELL + "when = 3\n", "cell[1].when"),
         (HEAD + '[[measured]]\nversion = "1"\n', "measured"),
         (HEAD + CELL + 'when = {}\nlike = ["conv_sane"]\n', "conv_sane"),
@@ -77,4 +79,4 @@ def test_the_example_of_the_manual_is_a_file() -> None:
 
 
 def block_of_spellings() -> str:
-    return pages()["targets"].partition("`spell` lists spellings")[2]
+    return pages()["targets"].partition('`spell = ["no_axes"]`')[2]

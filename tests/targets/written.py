@@ -1,6 +1,6 @@
-"""What `fix --target` writes for each form, as rows of the manual's table."""
+"""What `fix --target` writes for each form, as the manual's table has it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -48,26 +48,31 @@ def outcome(target: Target, form: str) -> Outcome:
     return Outcome(tuple(sorted(codes)), text)
 
 
-def row(form: str, outcomes: Mapping[str, Outcome]) -> str:
-    """The row of a form: targets for which it stays, is written otherwise, and is told of.
+def cells(outcomes: Mapping[str, Outcome]) -> tuple[str, str]:
+    """What a row has: targets for which a form is written otherwise, and those told of.
 
-    >>> found = {"a": Outcome((), ""), "b": Outcome((), "Conv with pads")}
-    >>> row("same", found | {"c": Outcome(("PAD703",), ""), "d": found["b"]})
-    '| `same` | a | Conv with pads: b, d | PAD703: c |\\n'
+    >>> found = {"a": Outcome((), ""), "b": Outcome((), "Conv: pads end")}
+    >>> cells(found | {"c": Outcome(("PAD703",), ""), "d": found["b"]})
+    ('pads end: b, d', 'PAD703: c')
     """
-    stays = [name for name, (codes, text) in outcomes.items() if not codes and not text]
-    written = _grouped(
-        (text, name) for name, (codes, text) in outcomes.items() if not codes and text
-    )
-    told = _grouped((" ".join(codes), name) for name, (codes, _) in outcomes.items() if codes)
-    return f"| `{form}` | {', '.join(stays)} | {written} | {told} |\n"
+    mended = {name: text for name, (codes, text) in outcomes.items() if text and not codes}
+    written = ((_details(text), name) for name, text in mended.items())
+    told = ((" ".join(codes), name) for name, (codes, _) in outcomes.items() if codes)
+    return _grouped(written, [*outcomes]), _grouped(told, [*outcomes])
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> str:
+def _details(text: str) -> str:
+    """The forms that were written, without the operators."""
+    each = (form.partition(": ")[2] or "unpadded" for form in text.split("; "))
+    return " / ".join(dict.fromkeys(each))
+
+
+def _grouped(pairs: Iterable[tuple[str, str]], every: Sequence[str]) -> str:
     names: dict[str, list[str]] = {}
     for text, name in pairs:
         names.setdefault(text, []).append(name)
-    return "; ".join(f"{text}: {', '.join(each)}" for text, each in names.items())
+    told = {text: "all" if each == every else ", ".join(each) for text, each in names.items()}
+    return "; ".join(f"{text}: {each}" for text, each in told.items())
 
 
 def shown_targets() -> Iterator[Target]:
@@ -76,8 +81,12 @@ def shown_targets() -> Iterator[Target]:
 
 
 def table() -> str:
-    """The generated part of the page: a row for each form."""
-    heads = "| form | stays as it came | written otherwise | not mended |\n"
-    targets = [*shown_targets()]
-    rows = (row(form, {each.name: outcome(each, form) for each in targets}) for form in tables())
-    return f"\n{heads}| --- | --- | --- | --- |\n{''.join(rows)}\n"
+    """The generated part of the page: a row for forms that fare alike, unless all stay."""
+    targets, rows = [*shown_targets()], dict[tuple[str, str], list[str]]()
+    for form in tables():
+        found = cells({each.name: outcome(each, form) for each in targets})
+        rows.setdefault(found, []).append(f"`{form}`")
+    rows.pop(("", ""), None)
+    told = (f"| {', '.join(names)} | {' | '.join(found)} |\n" for found, names in rows.items())
+    heads = "| form | written otherwise | not mended |\n"
+    return f"\n{heads}| --- | --- | --- |\n{''.join(told)}\n"

@@ -104,21 +104,24 @@ def _ending(result: ShowResult) -> Iterator[str]:
     if result.is_checked:
         told = f"rewrites {fixable:,} of these; {stay:,} stay, wholly or in part"
         yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
-    stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
+    stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
-        command = command_text(advice, result.model, result.targets)
+        command = command_text(advice, result.model)
         yield f"for {counted(count, 'operator')}: {command}".replace(" ", UNBREAKABLE)
     for each in result.others:
         said = "; ".join(filter(None, (shown(each.message), shown(each.reason))))
         yield f"also {each.code} {shown(each.node)}: {said}"
 
 
-def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
-    """An advice with the path of the model and the targets, as a shell takes it."""
+def command_text(advice: str, model: str) -> str:
+    """An advice with the path of the model, as a shell takes it.
+
+    >>> command_text("onnxpad fix MODEL --trust spec", "a b.onnx")
+    "onnxpad fix 'a b.onnx' --trust spec"
+    """
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    given = [f"--target {shlex.quote(each)}" for each in targets]
-    words = " ".join([shlex.quote(path) if model else "MODEL", *given])
-    return shown(advice.replace("MODEL", words) if advice.startswith(FIX) else advice)
+    words = shlex.quote(path) if model else "MODEL"
+    return shown(advice.replace("MODEL", words, 1) if advice.startswith(FIX) else advice)
 
 
 def _site(site: PaddingSite, result: ShowResult) -> Group:
@@ -127,7 +130,7 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
     for place, advice in enumerate(site.advice):
-        text = command_text(advice, result.model, result.targets)
+        text = command_text(advice, result.model)
         text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
         rows.append(("what to do" * (place == 0), text))
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])

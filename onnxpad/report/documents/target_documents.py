@@ -7,35 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from textwrap import shorten
 
-from msgspec import to_builtins
-
 from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.target import VERDICTS, Cell, Range, Target, forms, sites
+from onnxpad.targets.target import VERDICTS, Cell, Target, forms, sites
 
 _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
-
-
-def words_of(cell: Cell) -> str:
-    """The forms that a cell is about, as a target's file writes them.
-
-    >>> when = {"op": ("Conv", "Pad"), "rank": Range(2), "raw": True}
-    >>> words_of(Cell(verdict="unknown", when=when))
-    'op Conv or Pad, rank from 2, raw true'
-    """
-    told = [f"{name} {_values(said)}" for name, said in cell.when.items()]
-    told += [f"like {shown(' or '.join(cell.like))}"] * bool(cell.like)
-    return ", ".join([*told, *["all else as usual"] * cell.exact]) or "every form"
-
-
-def _values(said: Iterable[object] | Range) -> str:
-    if isinstance(said, Range):
-        ends = {"min": "from", "max": "to"}
-        return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(said).items())
-    words = (str(each).lower() if isinstance(each, bool) else each for each in said)
-    return " or ".join(shown(str(each)) or "none" for each in words)
 
 
 def targets_document(targets: Iterable[Target]) -> Document:
@@ -70,9 +48,10 @@ def _summary(name: str, target: Target) -> Group:
         found.setdefault(table["about"], []).extend(map(target.cell, sites()[form]))
     rows = []
     for topic, cells in found.items():
-        worst = min(cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
-        right = sum(cell.verdict == "right" for cell in cells)
-        note = "" if worst.verdict == "right" else shown(worst.note) or words_of(worst)
+        wrong = [cell for cell in cells if cell.verdict != "right"]
+        worst = min(wrong or cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+        right = len(cells) - len(wrong)
+        note = "" if worst.verdict == "right" else shown(worst.note) or shown(worst.text)
         told = _verdict(worst.verdict), shorten(note, 30, placeholder="...")
         rows.append((topic.replace("_", " "), f"{right}/{len(cells)}", *told))
     write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
@@ -84,7 +63,10 @@ def _summary(name: str, target: Target) -> Group:
 def _in_full(target: Target) -> Iterator[Group]:
     particulars = [f"read: {target.read}"] * bool(target.read)
     particulars += [f"it insists on spellings: {and_list(target.spell)}"] * bool(target.spell)
-    particulars += [*target.notes, "a cell that says right holds where no other covers the form"]
+    particulars += [
+        *target.notes,
+        "of cells that cover a form a narrower answers, or the first",
+    ]
     yield Group("", [*_head(target), *(f"  {shown(each)}" for each in particulars)])
     topics: dict[str, list[Cell]] = {}
     for cell in target.cells:
@@ -104,7 +86,7 @@ def _head(target: Target) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> Iterator[str]:
-    words = words_of(cell)
+    words = shown(cell.text)
     note = f": {shown(cell.note)}" * (cell.note not in {"", words})
     advice = f"; give {cell.advice}" * bool(cell.advice)
     yield f"  {_verdict(cell.verdict)}  {words}{note}{advice}"
