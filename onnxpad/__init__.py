@@ -77,6 +77,10 @@ _LATER = (
     "onnxpad.validation.whole",
 )
 """Modules that these calls import when they need them, with all that those import."""
+_REPADDED = ("Difference", "Matching", "Rewritten", "Unchanged")
+_NAMED = {"PaddingSite": "inventory", "Validation": "validation.result"}
+_NAMED |= dict.fromkeys(_REPADDED, "frameworks.repadding.results")
+"""What annotations of `onnxpad.report` name that commands do not import: `help` asks for it."""
 
 # A process that another thread forks in the midst of an import never gets the import's lock.
 _importing = threading.RLock()
@@ -95,6 +99,9 @@ def __getattr__(name: str) -> object:
             with _importing:
                 for later in _LATER if name in _CALLS else ():
                     importlib.import_module(later)
+                for kind, of in _NAMED.items() if name in _CALLS or "Result" in name else ():
+                    named = getattr(importlib.import_module(f"onnxpad.{of}"), kind)
+                    setattr(importlib.import_module("onnxpad.report"), kind, named)
                 return getattr(importlib.import_module(f"onnxpad.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import onnx
 
 from onnxpad import arguments
-from onnxpad.arguments import Source
+from onnxpad.arguments import Progress, Source
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
+from onnxpad.graph import Graph
+from onnxpad.graph.model import Model
 from onnxpad.process import gc_paused
 from onnxpad.report import Judged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    import onnx
-
-    from onnxpad.arguments import Progress
-    from onnxpad.graph import Graph
-    from onnxpad.graph.model import Model
 
 _MINUTE = 60.0
 _LEAST_IR_VERSION = 8  # that has functions
 
-SameKind: TypeAlias = "Callable[[Model], Any]"
+SameKind: TypeAlias = Callable[[Model], Any]
 """Makes a result the kind of object that was given."""
 
 

@@ -12,7 +12,7 @@ from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
-from onnxpad.options import check_choice
+from onnxpad.options import check_choice, suggesting
 from onnxpad.report import RepadReport
 
 
@@ -28,6 +28,7 @@ class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dic
         return bool(self.changes)
 
 
+@suggesting
 def repad(
     model: ModelSource,
     to: str,

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from onnxpad import arguments
 from onnxpad.api import kinds
-from onnxpad.arguments import Dims, ModelSource, Progress, Shapes
+from onnxpad.arguments import Arrays, Dims, ModelSource, Progress, Shapes
 from onnxpad.errors import RUNTIME, MismatchError, UsageError, counted, few
+from onnxpad.options import suggesting
 from onnxpad.report import ValidationResult
 from onnxpad.validation.result import PaddingDifference, Validation, parted
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
-    from onnxpad.validation.given import Arrays
 
 
+@suggesting
 def validate(
     original: ModelSource,
     rewritten: ModelSource | None = None,

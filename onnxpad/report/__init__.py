@@ -16,12 +16,12 @@ from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
+from onnxpad.report.documents import Document, View
+from onnxpad.report.layout import Screen, text_of
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
-    from onnxpad.report.documents import Document, View
-    from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
 
 
@@ -102,8 +102,6 @@ class Report:
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
         """The report as text, by default of 80 columns."""
-        from onnxpad.report.layout import Screen, text_of
-
         return text_of(self.document(view), Screen() if screen is None else screen)
 
     def __str__(self) -> str:

@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import pydoc
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +67,23 @@ NEAR = {"rtol": None, "atol": None}
 def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, Any]) -> None:
     given = inspect.signature(call).parameters.values()
     assert {each.name: each.default for each in given if each.default is not each.empty} == options
+
+
+@each_row("name", onnxpad.__all__)
+def test_help_and_typing_read_what_is_public(name: str) -> None:
+    public = getattr(onnxpad, name)
+    pydoc.render_doc(public)
+    for each in (public, *dict(inspect.getmembers(public, inspect.isfunction)).values()):
+        if inspect.isclass(each) or inspect.isfunction(each):
+            typing.get_type_hints(each)
+            inspect.signature(each, eval_str=True)
+
+
+@each_row("call", ["check", "explain", "fix", "match", "repad", "show", "validate"])
+def test_an_unknown_option_names_the_one_that_is_meant(call: str) -> None:
+    for option in inspect.signature(getattr(onnxpad, call)).parameters.keys() - {"options"}:
+        with pytest.raises(TypeError, match=f"did you mean '{option}'"):
+            getattr(onnxpad, call)(**{f"{option}_": None})
 
 
 def test_fields_that_are_left_out() -> None:
