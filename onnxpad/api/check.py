@@ -10,7 +10,7 @@ from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.options import OptionKeywords, Options, check_choice, suggesting
+from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
@@ -66,9 +66,9 @@ def check(
     source, _ = kinds.source_of(model, "check")
     chosen = with_codes(user_options)
     if convention is not None:
-        from onnxpad.frameworks.conventions.table import FRAMEWORKS
+        from onnxpad.frameworks.conventions.table import framework_named
 
-        check_choice("convention", convention, tuple(FRAMEWORKS))
+        convention = framework_named(convention, "convention").name
 
     conventions = None
     is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest

@@ -76,6 +76,9 @@ def validate(
     start = perf_counter()
     held = (original,) if rewritten is None else (original, rewritten)
     models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
+    path = kinds.path_of(models[1]) if models[1:] else ""
+    if path.endswith((".npz", ".npy")):
+        raise UsageError(f"{path} holds arrays and is no model; give it as --reference {path}")
     if rewritten is None and reference is None:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     arguments.require_positive(rtol=rtol, atol=atol)

@@ -109,9 +109,10 @@ class Report:
         return self.text().rstrip("\n")
 
     def __repr__(self) -> str:
-        """The class and the first line of the report."""
-        first, _, _ = str(self).partition("\n")
-        return f"<{type(self).__name__}: {shorten(first, 150)}>"
+        """The class and the head of the report, in one line."""
+        head, _, _ = self.text(Screen(None)).partition("\n\n")
+        lines = (line.strip() for line in head.splitlines())
+        return f"<{type(self).__name__}: {shorten('; '.join(lines), 180)}>"
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""

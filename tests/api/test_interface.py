@@ -130,6 +130,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("validate", {"samples": each}, "samples has to be") for each in (0, 1.5, True, "1")),
     *(("validate", {"seed": each}, "seed has to be") for each in (-1, 1.5, False)),
     ("validate", {"rewritten": None}, "one model alone has nothing to be compared with"),
+    ("validate", {"rewritten": "outputs.npz"}, "give it as --reference outputs.npz"),
     ("validate", {"providers": ("tpu",)}, "tpu"),
     ("repad", {"to": "theano"}, "theano"),
 ]

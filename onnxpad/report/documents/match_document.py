@@ -52,7 +52,8 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
-        yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
+        told = ", with the padding found ".join(offs)
+        yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
 
