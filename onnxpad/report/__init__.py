@@ -65,12 +65,10 @@ class Configured(Struct, frozen=True):
         path: The file.
         options: Its keys, with what they say of this model; not those that the command line
             overrides, nor those that the command does not take.
-        unused: The sizes among its keys that are of nothing in this model, by key and name.
     """
 
     path: str
     options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
-    unused: Mapping[str, Mapping[str, str]]
 
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
