@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnxpad.api.validate import validate as validate
     from onnxpad.arguments import ModelSource as ModelSource
     from onnxpad.declared import Row as Row
+    from onnxpad.errors import MismatchError as MismatchError
     from onnxpad.errors import ModelError as ModelError
     from onnxpad.errors import OnnxpadError as OnnxpadError
     from onnxpad.errors import OutputError as OutputError
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _MODULES = {
     "arguments": {"ModelSource"},
-    "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
-    | {"ValidationError"},
+    "errors": {"MismatchError", "ModelError", "OnnxpadError", "OutputError", "ProviderError"}
+    | {"UsageError", "ValidationError"},
     "declared": {"Row"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.pass_api": {"Context", "Match", "Pass"},
