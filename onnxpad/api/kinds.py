@@ -130,11 +130,6 @@ class ModelResult(Judged):
     _same_kind: SameKind
 
     @property
-    def _refusal(self) -> str:
-        """Why the model is not given without more ado; else empty."""
-        return self.failure if self.exit_code == 3 else ""
-
-    @property
     def model(self) -> onnx.ModelProto:
         """The model, a new copy at each access; the original if nothing changed."""
         return self._graph.model.to_proto()
@@ -186,6 +181,6 @@ class ModelResult(Judged):
         return self._graph.model.write(path, external_data=external_data, progress=progress)
 
     def _refuse_invalid(self, keep_invalid: bool) -> None:
-        if self._refusal and not keep_invalid:
-            told = f"{self._refusal}; keep_invalid=True gives the model all the same"
-            raise ValidationError(told)
+        if self.exit_code == 3 and not keep_invalid:
+            told = "keep_invalid=True gives the model all the same"
+            raise ValidationError(f"{self.failure}; {told}")

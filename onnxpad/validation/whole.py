@@ -21,7 +21,9 @@ from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.result import Validation, not_validated
 
-_HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
+_HINT = (
+    "; validate --inputs runs it on others, --reference also compares with a framework's outputs"
+)
 
 
 def validate_models(

@@ -341,11 +341,10 @@ _FRAMEWORKS = (
 
 FRAMEWORKS: Mapping[str, Framework] = {each.name: each for each in _FRAMEWORKS}
 """All frameworks by name."""
-_SHORT = {"tf": "tensorflow", "torch": "pytorch"}
 
 
 def framework_named(name: str, what: str = "framework") -> Framework:
     """The framework of a name, or of what one imports it as; UsageError if there is none."""
-    name = _SHORT.get(name, name)
+    name = {"tf": "tensorflow", "torch": "pytorch"}.get(name, name)
     check_choice(what, name, tuple(FRAMEWORKS))
     return FRAMEWORKS[name]
