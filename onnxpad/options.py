@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, cast
 
 from msgspec import Struct
-from msgspec.structs import asdict, force_setattr
+from msgspec.structs import force_setattr
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import RUNTIME, UsageError, meant
@@ -136,11 +136,6 @@ class Options(Struct, frozen=True, kw_only=True):
         """Whether each padding is written as targets need it, which `targets.choose` finds."""
         return bool(self.target or self.target_only)
 
-    @property
-    def keywords(self) -> OptionKeywords:
-        """The same as keywords of a call."""
-        return cast("OptionKeywords", asdict(self))
-
     def chooses(self, code: str) -> bool:
         """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)
@@ -153,26 +148,6 @@ class Options(Struct, frozen=True, kw_only=True):
         """Options of the keywords of a call."""
         require_known(keywords, OptionKeywords.__annotations__)
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
-        """Options by name, as a configuration has them; a dash stands for an underscore.
-
-        >>> Options.from_mapping({"no-ceil": True}).no_ceil
-        True
-        """
-        usual = asdict(cls())
-        given: dict[str, Any] = {}
-        for key, value in mapping.items():
-            name = str(key).replace("-", "_")
-            if name not in usual:
-                raise UsageError(f"unknown option {name!r}{meant(name, usual)}")
-            if name in given:
-                raise UsageError(f"option {name!r} is given twice")
-            if isinstance(usual[name], bool) and not isinstance(value, bool):
-                raise UsageError(f"option {name!r} is {value!r}; give true or false")
-            given[name] = value
-        return cls(**given)
 
 
 _LIST = list[str] | None

@@ -84,7 +84,7 @@ def check(asked: Asked) -> int:
         if file.error:
             report_error(file.error)
     report = CheckReport(
-        Options.from_mapping({name: given[name] for name in given.keys() - {"shapes", "dims"}}),
+        Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",
