@@ -52,12 +52,6 @@ def test_commands_take_each_by_its_name() -> None:
     assert not asked.chooses("PAD101")
 
 
-def test_an_option_that_there_is_not() -> None:
-    for call in (onnxpad.fix, onnxpad.check):
-        with pytest.raises(TypeError, match="there is no option 'styl'; did you mean 'style'"):
-            call("m.onnx", styl="pad")  # type: ignore[call-arg]
-
-
 def test_a_choice_has_its_value() -> None:
     asked = Options.of({"style": "pad", "trust": "spec"})
     assert asked.trust is Trust.SPEC

@@ -84,9 +84,8 @@ def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
 
 def _ported(explanation: ExplainReport) -> Iterator[str]:
     """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
-    found, labels, letters = explanation.conventions, _labels(explanation), dict[str, str]()
-    for letter, names in zip(_LETTERS, explanation.agree, strict=False):
-        letters |= dict.fromkeys(names, letter)
+    found = explanation.conventions
+    letters = {name: label[0] for name, label in _labels(explanation).items()}
     usual = next((name for name in _USUAL if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
     if theirs is not None and ours is not None:
@@ -100,8 +99,8 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
         both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
         if letters[usual] == letters["tensorflow-same"]:
-            elsewhere = ", not at all others" * (labels[usual] != labels["tensorflow-same"])
-            yield f"{both} compute the same at this size{elsewhere}."
+            apart = not any({usual, "tensorflow-same"} <= {*e} for e in explanation.survey.classes)
+            yield f"{both} compute the same at this size{', not at all others' * apart}."
         else:
             yield f"{both} differ at this size: {_parting(explanation.op, ours, theirs)}."
             yield f"To compute what TensorFlow does, write {letters['tensorflow-same']} as below."
