@@ -80,7 +80,7 @@ def validate(
     if path.endswith((".npz", ".npy")):
         raise UsageError(f"{path} holds arrays and is no model; give it as --reference {path}")
     if rewritten is None and reference is None:
-        raise UsageError("one model alone has nothing to be compared with; give a reference")
+        raise UsageError("one model alone has nothing to be compared with; give --reference")
     arguments.require_positive(rtol=rtol, atol=atol)
     arguments.require_timeout(run_timeout)
     for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):

@@ -37,7 +37,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
         listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [ending],
+        [*_next(report), ending],
     )
 
 
@@ -56,6 +56,19 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
+
+
+def _next(report: MatchReport) -> Iterator[str]:
+    """Where to look for what no padding explains."""
+    found, others = (
+        report.matching,
+        "weights, activations, normalisation and what is done to inputs",
+    )
+    best = min(found.tried, key=lambda each: each.error, default=None)
+    if report.exit_code and best is not None and best.error < found.before / 2:
+        yield f"Next: most of it goes with {best.name!r}; look for the rest in {others}"
+    elif report.exit_code and best is not None:
+        yield f"Next: look at {others}, as padding explains little of it"
 
 
 def _off(error: float) -> str:
