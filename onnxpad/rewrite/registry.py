@@ -127,9 +127,8 @@ def rewritten(
     """
     graph = context.graph
     readers = [(was, graph.uses(was)) for was in kept if is_own(pass_)]
-    returned = pass_.rewrite(match, context)
-    results = kept if returned is None else returned
-    results = (results,) if isinstance(results, Tensor) else results
+    found = pass_.rewrite(match, context) or kept
+    results = (found,) if isinstance(found, Tensor) else found
     if readers and len(results) != len(kept):
         raise ValueError(f"rewrite returns {len(results)} tensors in place of {len(kept)}")
     for (was, uses), now in zip(readers, results, strict=False):

@@ -79,7 +79,7 @@ def test_help_and_typing_read_what_is_public(name: str) -> None:
             inspect.signature(each, eval_str=True)
 
 
-@each_row("call", ["check", "explain", "fix", "match", "repad", "show", "validate"])
+@each_row("call", ["check", "explain", "fix", "match", "register", "repad", "show", "validate"])
 def test_an_unknown_option_names_the_one_that_is_meant(call: str) -> None:
     own = inspect.signature(getattr(onnxpad, call)).parameters.keys()
     for option in own - {"options"} | {"style" for name in own if name == "options"}:

@@ -60,14 +60,11 @@ def _headline(report: MatchReport) -> Iterator[str]:
 
 def _next(report: MatchReport) -> Iterator[str]:
     """Where to look for what no padding explains."""
-    found, others = (
-        report.matching,
-        "weights, activations, normalisation and what is done to inputs",
-    )
-    best = min(found.tried, key=lambda each: each.error, default=None)
-    if report.exit_code and best is not None and best.error < found.before / 2:
+    others = "weights, activations, normalisation and what is done to inputs"
+    tried = report.matching.tried if report.exit_code else ()
+    if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 2:
         yield f"Next: most of it goes with {best.name!r}; look for the rest in {others}"
-    elif report.exit_code and best is not None:
+    elif tried:
         yield f"Next: look at {others}, as padding explains little of it"
 
 
