@@ -170,9 +170,6 @@ def difference(
         return Difference((), labels, *((failed.note, "") if failed.ok else ("", failed.note)))
     worst = dict[str, Comparison]()
     for seen in (each for run in runs for each in run.comparisons):
-        worst[seen.output] = max(worst.get(seen.output, seen), seen, key=_greatest)
+        both = worst.get(seen.output, seen), seen
+        worst[seen.output] = max(both, key=lambda e: np.nan_to_num(e.max_rel, nan=np.inf))
     return Difference(tuple(worst.values()), labels)
-
-
-def _greatest(seen: Comparison) -> float:
-    return math.inf if math.isnan(seen.max_rel) else seen.max_rel

@@ -89,12 +89,9 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     usual = next((name for name in _USUAL if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
     if theirs is not None and ours is not None:
-        numbers = {
-            "padding": [begin for begin, _ in ours.pads],
-            "output_padding": ours.output_padding,
-        }
-        told = [f"{key}={short(each)}" for key, each in numbers.items() if any(each)]
-        how = "padding='same'" if usual == "pytorch-same" else ", ".join(told) or "padding=0"
+        how = f"padding={short([begin for begin, _ in ours.pads])}"
+        how += f", output_padding={short(ours.output_padding)}" * any(ours.output_padding)
+        how = "padding='same'" if usual == "pytorch-same" else how
         verb = "crops" if explanation.op == "convtranspose" else "pads"
         amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
         both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
