@@ -135,7 +135,7 @@ def rewritten(
         for node, index in uses if now is not was else ():
             if node.alive and index >= 0 and node.operand(index) is was:
                 graph.set_input(node, index, now)
-        if not graph.is_read(now):
+        if now is not was and set(uses) <= set(graph.uses(was)):
             said = "is an output, or a body reads it: have its node compute it, and return None"
             raise DiffersError(f"{now.name!r} cannot take the place of {was.name!r}, which {said}")
     return results

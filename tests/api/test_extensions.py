@@ -207,8 +207,13 @@ def test_what_reads_a_tensor_reads_the_one_that_takes_its_place() -> None:
     with onnxpad.registered(Anew):
         (change,) = onnxpad.fix(one("a = Conv (x, w) y = Relu (a)", initializers=W)).changes
         (undone,) = onnxpad.fix(one("y = Conv (x, w)", initializers=W)).undone
+        body = "t () => (float[] u) { u = Relu (a) }"
+        inner = one(f"a = Conv (x, w) y = If (c) <then_branch = {body}, else_branch = {body}>",
+                    inputs="float[1, 2, 9, 8] x, bool c", initializers=W)  # fmt: skip
+        (held,) = onnxpad.fix(inner, select="ACME", validate=False).undone
     assert change.removed == ("<a>",)
-    assert "'y', which is an output" in undone.reason
+    assert "place of 'y', which is an output" in undone.reason
+    assert "place of 'a', which is an output, or a body reads it" in held.reason
 
 
 SHAPES = "int64[3] s = {1, 8, 8}, int64[3] t = {1, 16, 4}, int64[3] z = {1, 7, 7}"
