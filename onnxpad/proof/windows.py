@@ -377,9 +377,9 @@ def _as_read(
     if differs and not old.compares:
         code, others = _why_fills_differ(old, new, first.layers, second.layers)
         reads, wanted = (
-            ", then ".join(map(str, _outside(each.layers))) or "none" for each in (second, first)
+            ", then ".join(map(str, _outside(each.layers))) or "no" for each in (second, first)
         )
-        said = f"according to {engine}, windows would read padding of {reads}, not {wanted}"
+        said = f"according to {engine}, {reads} padding would be read, not {wanted}"
         raise DiffersError(said, code, engine=engine, **others)
     return Compared(first, second, defined, differs)
 
