@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnxpad.api.validate import validate as validate
     from onnxpad.arguments import ModelSource as ModelSource
     from onnxpad.declared import Row as Row
+    from onnxpad.errors import MismatchError as MismatchError
     from onnxpad.errors import ModelError as ModelError
     from onnxpad.errors import OnnxpadError as OnnxpadError
     from onnxpad.errors import OutputError as OutputError
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _MODULES = {
     "arguments": {"ModelSource"},
-    "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
-    | {"ValidationError"},
+    "errors": {"MismatchError", "ModelError", "OnnxpadError", "OutputError", "ProviderError"}
+    | {"UsageError", "ValidationError"},
     "declared": {"Row"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.pass_api": {"Context", "Match", "Pass"},
@@ -77,6 +78,10 @@ _LATER = (
     "onnxpad.validation.whole",
 )
 """Modules that these calls import when they need them, with all that those import."""
+_REPADDED = ("Difference", "Matching", "Rewritten", "Unchanged")
+_NAMED = {"PaddingSite": "inventory", "Validation": "validation.result"}
+_NAMED |= dict.fromkeys(_REPADDED, "frameworks.repadding.results")
+"""What annotations of `onnxpad.report` name that commands do not import: `help` asks for it."""
 
 # A process that another thread forks in the midst of an import never gets the import's lock.
 _importing = threading.RLock()
@@ -95,6 +100,9 @@ def __getattr__(name: str) -> object:
             with _importing:
                 for later in _LATER if name in _CALLS else ():
                     importlib.import_module(later)
+                for kind, of in _NAMED.items() if name in _CALLS or "Result" in name else ():
+                    named = getattr(importlib.import_module(f"onnxpad.{of}"), kind)
+                    setattr(importlib.import_module("onnxpad.report"), kind, named)
                 return getattr(importlib.import_module(f"onnxpad.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

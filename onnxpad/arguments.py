@@ -32,6 +32,14 @@ class InFolder(Struct, frozen=True):
     folder: Path
 
 
+class OnnxModel(Protocol):
+    """A model of the package onnx, an `onnx.ModelProto`."""
+
+    @property
+    def graph(self) -> Any:
+        """The main graph."""
+
+
 class GraphsurgeonGraph(Protocol):
     """A model of the package onnx_graphsurgeon, its class `Graph`."""
 
@@ -56,9 +64,9 @@ class TorchProgram(Protocol):
         """The program that was exported."""
 
 
+Buffer: TypeAlias = bytes | bytearray | memoryview
 ModelSource: TypeAlias = (
-    "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
-    " | GraphsurgeonGraph | IrModel | TorchProgram"
+    str | os.PathLike[str] | Buffer | OnnxModel | GraphsurgeonGraph | IrModel | TorchProgram
 )
 """A model in any form that `fix`, `check` and `validate` take."""
 
@@ -67,6 +75,8 @@ Source: TypeAlias = "Path | bytes | InFolder | onnx.ModelProto"
 Shape = str | Sequence[int | None]
 Shapes = Mapping[str, Shape] | Shape
 Dims = Mapping[str, str | int | range]
+Arrays = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""A file or folder, or arrays by name, or several of those."""
 
 
 def source(model: ModelSource, call: str) -> Source:

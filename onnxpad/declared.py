@@ -7,14 +7,12 @@ bodies say what they compute. Worker processes run models and know no declaratio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
+import onnx
 from msgspec import Struct
 
 from onnxpad.errors import UsageError, let_through
-
-if TYPE_CHECKING:
-    import onnx
 
 Key = tuple[str, str]
 """Domain and op type of an operator; the domain of ONNX's own operators is empty."""
@@ -23,7 +21,7 @@ Pads = tuple[tuple[int, int], ...]
 Attributes = Mapping[str, Any]
 """Numbers, strings, and tuples of these, by name; other attributes are left out."""
 Like: TypeAlias = Literal["Conv", "MaxPool", "AveragePool"]
-Body: TypeAlias = "str | onnx.FunctionProto | None"
+Body: TypeAlias = str | onnx.FunctionProto | None
 
 FILLS: Mapping[str, tuple[str, ...]] = {
     "Conv": ("zero",),
@@ -167,8 +165,6 @@ def function_of(one: Row) -> onnx.FunctionProto | None:
     """The body of a declaration as a proto; None if it has none."""
     if one.body is None:
         return None
-    import onnx
-
     body = one.body
     if isinstance(body, str):
         try:

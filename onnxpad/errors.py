@@ -94,6 +94,7 @@ _LONGEST_WORD = 400  # file systems take names of 255 bytes
 _LONGEST_TEXT = 3_000
 _HEAD, _TAIL = 20, 80  # the end tells names apart
 _TYPED = 100  # characters: longer names are pasted, not typed
+_PART = 3  # characters of a name that tell it
 
 
 def shortened(text: str) -> str:
@@ -150,11 +151,17 @@ def _cut(text: str, longest: int, head: int, tail: int) -> str:
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """A suggestion to append to a message: the known name closest to a word; empty if none is."""
+    """A suggestion to append to a message: the known name closest to a word; empty if none is.
+
+    >>> meant("stile", ["style", "strict"]), meant("conv", ["/conv/Conv", "relu"])
+    ("; did you mean 'style'?", "; did you mean '/conv/Conv'?")
+    """
     if not isinstance(word, str) or not 0 < len(word) <= _TYPED:
         return ""
     from difflib import get_close_matches  # slow to import for what is rarely needed
 
     names = {name.lower(): name for name in known if len(name) <= 2 * _TYPED}
     close = get_close_matches(word.lower(), names, 1)
+    if not close and len(word) >= _PART:
+        close = sorted((name for name in names if word.lower() in name), key=len)
     return f"; did you mean {str(names[close[0]])!r}?" if close else ""

@@ -1,11 +1,13 @@
 """The choices of a user for a rewrite, as one value."""
 
 import enum
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, cast
 
 from msgspec import Struct
-from msgspec.structs import asdict, force_setattr
+from msgspec.structs import force_setattr
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import RUNTIME, UsageError, meant
@@ -134,16 +136,6 @@ class Options(Struct, frozen=True, kw_only=True):
         """Whether each padding is written as targets need it, which `targets.choose` finds."""
         return bool(self.target or self.target_only)
 
-    @property
-    def goal(self) -> str:
-        """The style or targets of what is written: `style fold`, or `target openvino, tract`."""
-        return f"target {', '.join(self.targets)}" if self.targets else f"style {self.style}"
-
-    @property
-    def keywords(self) -> OptionKeywords:
-        """The same as keywords of a call."""
-        return cast("OptionKeywords", asdict(self))
-
     def chooses(self, code: str) -> bool:
         """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)
@@ -154,31 +146,8 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, keywords: OptionKeywords) -> "Options":
         """Options of the keywords of a call."""
-        known = OptionKeywords.__annotations__
-        for name in keywords:
-            if name not in known:
-                raise TypeError(f"there is no option {name!r}{meant(name, known)}")
+        require_known(keywords, OptionKeywords.__annotations__)
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
-        """Options by name, as a configuration has them; a dash stands for an underscore.
-
-        >>> Options.from_mapping({"no-ceil": True}).no_ceil
-        True
-        """
-        usual = asdict(cls())
-        given: dict[str, Any] = {}
-        for key, value in mapping.items():
-            name = str(key).replace("-", "_")
-            if name not in usual:
-                raise UsageError(f"unknown option {name!r}{meant(name, usual)}")
-            if name in given:
-                raise UsageError(f"option {name!r} is given twice")
-            if isinstance(usual[name], bool) and not isinstance(value, bool):
-                raise UsageError(f"option {name!r} is {value!r}; give true or false")
-            given[name] = value
-        return cls(**given)
 
 
 _LIST = list[str] | None
@@ -235,6 +204,29 @@ TYPED: Mapping[str, Typed] = {
     ),
 }
 """How an option is typed on a command line, by its name in `Options`; others have calls alone."""
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def require_known(names: Iterable[str], known: Collection[str]) -> None:
+    """Raises TypeError unless all are names of options that there are."""
+    for name in names:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}{meant(name, known)}")
+
+
+def suggesting(call: _Call) -> _Call:
+    """A call whose error about an option that it has not names the one that may be meant."""
+    known = set(inspect.signature(call).parameters)
+    known |= {*OptionKeywords.__annotations__} if "options" in known else set()
+
+    @functools.wraps(call)
+    def checked(*given: Any, **options: Any) -> Any:
+        require_known(options, known)
+        return call(*given, **options)
+
+    return cast("_Call", checked)
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:

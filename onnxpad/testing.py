@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.api.check import check
+from onnxpad.api.check import CheckResult, check
 from onnxpad.api.validate import validate
+from onnxpad.arguments import ModelSource
 from onnxpad.finding import Severity
-
-if TYPE_CHECKING:
-    from onnxpad.api.check import CheckResult
-    from onnxpad.arguments import ModelSource
-    from onnxpad.report import ValidationResult
+from onnxpad.report import ValidationResult
 
 
 def assert_clean(

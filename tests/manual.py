@@ -27,6 +27,7 @@ import typer
 
 import onnxpad
 from onnxpad.cli import COMMANDS, app
+from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
 from onnxpad.targets.target import forms
 from tests import run_command
@@ -73,7 +74,9 @@ NAMES: Final = ("pad_3", "stem", "/stem/Conv", "pool1", "conv1", "net/conv1")
 
 def generated() -> dict[str, str]:
     """The generated part of each page that has one."""
-    return {**options_texts(), "targets": targets_text()}
+    codes = "".join(f"| {e.code} | {e.severity} | {e.title} |\n" for e in catalogue().values())
+    codes = f"\n| code | severity | what is found |\n| --- | --- | --- |\n{codes}\n"
+    return {**options_texts(), "targets": targets_text(), "rules": codes}
 
 
 @cache

@@ -94,13 +94,6 @@ def test_the_commands_are_accepted(command: str) -> None:
     assert all(option in result.stdout for option in options)
 
 
-def test_the_explanation_is_what_explain_prints() -> None:
-    (command,) = [line for line in COMMANDS if "--size 10 " in line]
-    result = onnxpad_runs(*shlex.split(command)[1:])
-    (printed,) = [block.text for block in blocks("text", page="explain")]
-    assert result.stdout.startswith(f"{printed}\nAt this size")
-
-
 def test_the_repadding_is_what_repad_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.options import OptionKeywords, Options, check_choice
+from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
+from onnxpad.report.documents import Document, View
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
-
-if TYPE_CHECKING:
-    from onnxpad.report.documents import Document, View
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
@@ -39,6 +37,7 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         return self.report().document("full")
 
 
+@suggesting
 def check(
     model: ModelSource, *, convention: str | None = None, **options: Unpack[OptionKeywords]
 ) -> CheckResult:
@@ -67,9 +66,9 @@ def check(
     source, _ = kinds.source_of(model, "check")
     chosen = with_codes(user_options)
     if convention is not None:
-        from onnxpad.frameworks.conventions.table import FRAMEWORKS
+        from onnxpad.frameworks.conventions.table import framework_named
 
-        check_choice("convention", convention, tuple(FRAMEWORKS))
+        convention = framework_named(convention, "convention").name
 
     conventions = None
     is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from onnxpad.arguments import listed, whole_number
+from onnxpad.arguments import Dims, ModelSource, Shapes, listed, whole_number
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Question
+from onnxpad.options import suggesting
 from onnxpad.report import Report
-
-if TYPE_CHECKING:
-    from onnxpad.arguments import Dims, ModelSource, Shapes
 
 PerAxis = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
@@ -36,6 +33,7 @@ class Explanation(ExplainReport, Report, frozen=True):
     __repr__ = Report.__repr__
 
 
+@suggesting
 def explain(
     model: ModelSource | None = None,
     *,

@@ -9,6 +9,7 @@ from typing import TypeVar
 from onnxpad import declared
 from onnxpad.declared import Row
 from onnxpad.errors import UsageError
+from onnxpad.options import suggesting
 from onnxpad.rewrite import registry
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.semantics.operators import OPERATORS
@@ -18,6 +19,7 @@ Extension = type[Pass] | Row
 _T = TypeVar("_T", bound=Extension)
 
 
+@suggesting
 def register(one: _T, *, replace: bool = False) -> _T:
     """Adds a pass, or the row of an operator, to what `fix` and `check` know; also a decorator.
 

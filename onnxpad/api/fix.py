@@ -5,24 +5,21 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
-from onnxpad.arguments import ModelSource, Progress, require_timeout
+from onnxpad.arguments import Arrays, ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph, counts_of
-from onnxpad.options import OptionKeywords, Options
+from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.process import gc_paused
 from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run
-
-if TYPE_CHECKING:
-    from onnxpad.validation.given import Arrays
 
 
 class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
@@ -80,6 +77,7 @@ class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=Tr
         return unified_diff(was.graph, now.graph, names, functions)
 
 
+@suggesting
 def fix(
     model: ModelSource,
     *,

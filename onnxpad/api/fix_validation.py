@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from onnxpad.arguments import Progress, Source
+from onnxpad.arguments import Arrays, Progress, Source
 from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import Validation, not_validated, why_not
-
-if TYPE_CHECKING:
-    from onnxpad.validation.given import Arrays
 
 
 def validated(

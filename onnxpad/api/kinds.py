@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import onnx
 
 from onnxpad import arguments
-from onnxpad.arguments import Source
+from onnxpad.arguments import Progress, Source
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
+from onnxpad.graph import Graph
+from onnxpad.graph.model import Model
 from onnxpad.process import gc_paused
 from onnxpad.report import Judged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    import onnx
-
-    from onnxpad.arguments import Progress
-    from onnxpad.graph import Graph
-    from onnxpad.graph.model import Model
 
 _MINUTE = 60.0
 _LEAST_IR_VERSION = 8  # that has functions
 
-SameKind: TypeAlias = "Callable[[Model], Any]"
+SameKind: TypeAlias = Callable[[Model], Any]
 """Makes a result the kind of object that was given."""
 
 
@@ -136,11 +130,6 @@ class ModelResult(Judged):
     _same_kind: SameKind
 
     @property
-    def _refusal(self) -> str:
-        """Why the model is not given without more ado; else empty."""
-        return self.failure if self.exit_code == 3 else ""
-
-    @property
     def model(self) -> onnx.ModelProto:
         """The model, a new copy at each access; the original if nothing changed."""
         return self._graph.model.to_proto()
@@ -192,6 +181,6 @@ class ModelResult(Judged):
         return self._graph.model.write(path, external_data=external_data, progress=progress)
 
     def _refuse_invalid(self, keep_invalid: bool) -> None:
-        if self._refusal and not keep_invalid:
-            told = f"{self._refusal}; keep_invalid=True gives the model all the same"
-            raise ValidationError(told)
+        if self.exit_code == 3 and not keep_invalid:
+            told = "keep_invalid=True gives the model all the same"
+            raise ValidationError(f"{self.failure}; {told}")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
-from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
+from onnxpad.arguments import Arrays, ModelSource, Progress, require_positive, require_timeout
 from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
-from onnxpad.frameworks.repadding.results import Matching
+from onnxpad.frameworks.repadding.results import Matching, Outcome, Repadded
 from onnxpad.graph import Graph
+from onnxpad.options import suggesting
 from onnxpad.report import MatchReport
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.validation.given import Arrays
-
-if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.results import Outcome, Repadded
 
 
 class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
@@ -52,6 +48,7 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
         return self.outcome == "matched"
 
 
+@suggesting
 def match(
     model: ModelSource,
     reference: Arrays,

@@ -9,10 +9,10 @@ from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import Dims, ModelSource, Progress, Shapes, listed, require_timeout
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.conventions.table import framework_named
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
-from onnxpad.options import check_choice
+from onnxpad.options import suggesting
 from onnxpad.report import RepadReport
 
 
@@ -28,6 +28,7 @@ class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dic
         return bool(self.changes)
 
 
+@suggesting
 def repad(
     model: ModelSource,
     to: str,
@@ -62,7 +63,7 @@ def repad(
         ModelError: The model cannot be read.
     """
     start = time.perf_counter()
-    check_choice("framework", to, tuple(FRAMEWORKS))
+    framework = framework_named(to)
     names = [only] if isinstance(only, str) else listed(only)
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
@@ -77,7 +78,7 @@ def repad(
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
     before, _ = graph.model.to_run()
-    changes, unchanged = repad_graph(graph, FRAMEWORKS[to], names)
+    changes, unchanged = repad_graph(graph, framework, names)
     if not changes:
         graph.rollback(0)
     found = Difference()
@@ -86,8 +87,8 @@ def repad(
             found = difference(before, *graph.model.to_run(), progress)
     return RepadResult(
         name=kinds.name_of(source),
-        to=to,
-        title=FRAMEWORKS[to].title,
+        to=framework.name,
+        title=framework.title,
         changes=changes,
         unchanged=unchanged,
         difference=found,

@@ -15,7 +15,7 @@ from onnxpad.frameworks.fitting.padded import Padded, padded_operators
 from onnxpad.frameworks.fitting.reports import ReportConvention
 from onnxpad.graph import Graph
 from onnxpad.inventory import chosen, sites_in, written_sites
-from onnxpad.options import Options
+from onnxpad.options import Options, suggesting
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowResult
@@ -23,6 +23,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run
 
 
+@suggesting
 def show(
     model: ModelSource,
     node: str | Sequence[str] = (),

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from onnxpad import arguments
 from onnxpad.api import kinds
-from onnxpad.arguments import Dims, ModelSource, Progress, Shapes
+from onnxpad.arguments import Arrays, Dims, ModelSource, Progress, Shapes
 from onnxpad.errors import RUNTIME, MismatchError, UsageError, counted, few
+from onnxpad.options import suggesting
 from onnxpad.report import ValidationResult
 from onnxpad.validation.result import PaddingDifference, Validation, parted
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
-    from onnxpad.validation.given import Arrays
 
 
+@suggesting
 def validate(
     original: ModelSource,
     rewritten: ModelSource | None = None,
@@ -75,8 +76,11 @@ def validate(
     start = perf_counter()
     held = (original,) if rewritten is None else (original, rewritten)
     models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
+    path = kinds.path_of(models[1]) if models[1:] else ""
+    if path.endswith((".npz", ".npy")):
+        raise UsageError(f"{path} holds arrays and is no model; give it as --reference {path}")
     if rewritten is None and reference is None:
-        raise UsageError("one model alone has nothing to be compared with; give a reference")
+        raise UsageError("one model alone has nothing to be compared with; give --reference")
     arguments.require_positive(rtol=rtol, atol=atol)
     arguments.require_timeout(run_timeout)
     for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):

@@ -48,6 +48,10 @@ def check(asked: Asked) -> int:
         from onnxpad.folders import paths
 
         return over_all(asked, "check", checked, paths.models_in(asked.paths))
+    if asked.convention:
+        from onnxpad.frameworks.conventions.table import framework_named
+
+        asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)
@@ -80,7 +84,7 @@ def check(asked: Asked) -> int:
         if file.error:
             report_error(file.error)
     report = CheckReport(
-        Options.from_mapping({name: given[name] for name in given.keys() - {"shapes", "dims"}}),
+        Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",

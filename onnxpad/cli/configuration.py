@@ -67,7 +67,7 @@ def configured(
     if ignored := tuple(dict.fromkeys(code for codes in fits for code in codes)):
         said[IGNORED] = ignored
         options["ignore"] = (*options.get("ignore", ()), *ignored)
-    return options, Configured(str(path), said, {}) if said else None
+    return options, Configured(str(path), said) if said else None
 
 
 def _read_in(folder: Path) -> Read:

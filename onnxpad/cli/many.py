@@ -40,7 +40,8 @@ def over_all(
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
     for name in [*one, *[f"--format {form}"] * (form not in {"text", "json"})]:
-        how = "leave it out, or --jobs, --time-limit and --resume, or name one model alone"
+        how = "leave it out, or --jobs, --time-limit and --resume"
+        how += ", or name one model alone" if one else ", and one report has all models"
         raise UsageError(f"{name} is not for a run over many models; {how}")
 
     from onnxpad.folders.serving import outcomes

@@ -1,4 +1,1 @@
-"""Padding of frameworks: their conventions, which of them a model fits, and other padding for it.
-
-The rewriting of a model knows nothing of all this.
-"""
+"""Padding of frameworks: conventions, which of them a model fits, and other padding for it."""

@@ -221,7 +221,8 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
         }
         if not places:
             known = (name for site in sites for name in (*site.names, *site.tensors, site.tensor))
-            raise UsageError(f"no padding at {pattern!r}{meant(pattern, known)}")
+            told = meant(pattern, known) or "; onnxpad show MODEL lists all that can pad"
+            raise UsageError(f"no padding at {pattern!r}{told}")
         found |= places
     return tuple(sites[place] for place in sorted(found))
 

@@ -99,7 +99,7 @@ def _ruled(pair: Pair) -> Found:
         found = rule(pair)
         if found is not None:
             return found
-    raise DiffersError("other steps are computed")
+    raise DiffersError("what is computed now is not known to be the same")
 
 
 def congruent(pair: Pair) -> Found | None:

@@ -16,12 +16,12 @@ from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
+from onnxpad.report.documents import Document, View
+from onnxpad.report.layout import Screen, text_of
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
-    from onnxpad.report.documents import Document, View
-    from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
 
 
@@ -65,12 +65,10 @@ class Configured(Struct, frozen=True):
         path: The file.
         options: Its keys, with what they say of this model; not those that the command line
             overrides, nor those that the command does not take.
-        unused: The sizes among its keys that are of nothing in this model, by key and name.
     """
 
     path: str
     options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
-    unused: Mapping[str, Mapping[str, str]]
 
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
@@ -102,8 +100,6 @@ class Report:
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
         """The report as text, by default of 80 columns."""
-        from onnxpad.report.layout import Screen, text_of
-
         return text_of(self.document(view), Screen() if screen is None else screen)
 
     def __str__(self) -> str:
@@ -111,9 +107,10 @@ class Report:
         return self.text().rstrip("\n")
 
     def __repr__(self) -> str:
-        """The class and the first line of the report."""
-        first, _, _ = str(self).partition("\n")
-        return f"<{type(self).__name__}: {shorten(first, 150)}>"
+        """The class and the head of the report, in one line."""
+        head, _, _ = self.text(Screen(None)).partition("\n\n")
+        lines = (line.strip() for line in head.splitlines())
+        return f"<{type(self).__name__}: {shorten('; '.join(lines), 180)}>"
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""

@@ -347,7 +347,8 @@ class Pass:
 
         Returns:
             The tensors that replace the node's outputs (of a window operator or a `Pad`, only the
-            first one), or None where they stay.
+            first one), or None where they stay. What reads the old ones then reads these, where the
+            pass is a user's.
         """
         raise NotImplementedError
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Page, Severity
+from onnxpad.graph import Tensor
 from onnxpad.options import Options
 from onnxpad.passes import LATER, PASSES
 from onnxpad.proof.term import DiffersError
@@ -116,6 +118,29 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
         raise UsageError(f"{name}, find: {_error_text(error)}") from error
 
 
+def rewritten(
+    pass_: Pass, match: Match, context: Context, kept: Sequence[Tensor]
+) -> Sequence[Tensor]:
+    """The tensors that take the place of those that a pass is to keep, once it has rewritten.
+
+    Whatever reads one of these reads what a user's pass returns in its place.
+    """
+    graph = context.graph
+    readers = [(was, graph.uses(was)) for was in kept if is_own(pass_)]
+    found = pass_.rewrite(match, context) or kept
+    results = (found,) if isinstance(found, Tensor) else found
+    if readers and len(results) != len(kept):
+        raise ValueError(f"rewrite returns {len(results)} tensors in place of {len(kept)}")
+    for (was, uses), now in zip(readers, results, strict=False):
+        for node, index in uses if now is not was else ():
+            if node.alive and index >= 0 and node.operand(index) is was:
+                graph.set_input(node, index, now)
+        if now is not was and set(uses) <= set(graph.uses(was)):
+            said = "is an output, or a body reads it: have its node compute it, and return None"
+            raise DiffersError(f"{now.name!r} cannot take the place of {was.name!r}, which {said}")
+    return results
+
+
 def failed(pass_: Pass, error: Exception) -> DiffersError:
     """Why to take back a change that raised an error, which one of onnxpad's own raises again."""
     if not is_own(pass_):
@@ -130,9 +155,13 @@ def _pass_name(kind: type[Pass]) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    from traceback import format_exception_only
+    """An error in one line, with the last place outside of this package that it came through."""
+    from traceback import extract_tb, format_exception_only
 
-    return format_exception_only(error)[-1].strip()  # it may not even say what it is
+    text = format_exception_only(error)[-1].strip()  # it may not even say what it is
+    frames, here = extract_tb(error.__traceback__), str(Path(__file__).parents[1])
+    places = [f"{Path(e.filename).name}:{e.lineno}" for e in frames if here not in e.filename]
+    return f"{text} ({places[-1]})" if places else text
 
 
 def _page(kind: type[Any]) -> Page:

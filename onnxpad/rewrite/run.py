@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import named
-from onnxpad.errors import RUNTIME
+from onnxpad.errors import RUNTIME, few
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import (
@@ -34,7 +35,7 @@ from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
-from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
+from onnxpad.rewrite.registry import every_pass, failed, findings, is_own, rewritten
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.onnxruntime.guard import misfused_neighbours, shield
 from onnxpad.runtimes.onnxruntime.hidden_shapes import hides
@@ -416,10 +417,12 @@ class Editor:
             self.made.append(self.commit(pass_, match, mark))
         except Exception as error:  # whatever a user's pass raises, or leads to
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
+            said = f"undone: {why}{_wrote(graph, mark) * is_own(pass_)}"
             graph.rollback(mark)
             self.prover.undo()
-            told = kept_back(match.finding, why.code, f"undone: {why}")
-            self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
+            told, brief = kept_back(match.finding, why.code, said), said * is_own(pass_)
+            told = replace(told, evidence={**told.evidence, **why.facts}, brief=brief)
+            self.undone[place] = told
         else:
             self.undone.clear()
             self._decided = pass_.code if match.decides else self._decided
@@ -447,7 +450,7 @@ class Editor:
             self._probe.take(graph, self.prover.facts.analysis)
             cuts = [*map(self._probe.before, kept, roots)]
         declared = graph.model.journal.declared
-        results = pass_.rewrite(match, context) or kept
+        results = rewritten(pass_, match, context, kept)
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_elsewhere(graph, mark)
@@ -540,6 +543,16 @@ def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
 def place_of(pass_: Pass, match: Match) -> Place:
     """The place of a match."""
     return pass_.code, match.finding.node, id(match.node)
+
+
+def _wrote(graph: Graph, mark: int) -> str:
+    """The nodes as an edit leaves them, as `; it wrote y = Conv <strides=[2, 2]> (x, w)`."""
+    told = list[str]()
+    for node in (each.node for each in graph.touched(mark) if each.node.alive):
+        outputs, inputs = (", ".join(each.name for each in e) for e in (node.outputs, node.inputs))
+        attributes = ", ".join(f"{n}={shorten(str(v), 60)}" for n, v in node.attrs.items())
+        told.append(f"{outputs} = {node.op} <{attributes}> ({inputs})".replace(" <>", ""))
+    return f"; it wrote {few(told, 3, '; ')}" * bool(told)
 
 
 def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:

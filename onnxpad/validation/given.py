@@ -19,15 +19,13 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from msgspec import Struct
 
+from onnxpad.arguments import Arrays
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, few, let_through
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import aligned
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.draw import Draw, Input, Interface, Output, feeds_text, numpy_type
-
-Arrays = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
-"""A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"
 _MALFORMED = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from onnxpad.arguments import Progress
+from onnxpad.arguments import Arrays, Progress
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes.copies import with_bodies
@@ -16,12 +16,14 @@ from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned
-from onnxpad.validation.given import Arrays, matched_inputs, require_same_names, require_within
+from onnxpad.validation.given import matched_inputs, require_same_names, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.result import Validation, not_validated
 
-_HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
+_HINT = (
+    "; validate --inputs runs it on others, --reference also compares with a framework's outputs"
+)
 
 
 def validate_models(

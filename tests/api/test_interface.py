@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import pydoc
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +69,24 @@ def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, 
     assert {each.name: each.default for each in given if each.default is not each.empty} == options
 
 
+@each_row("name", onnxpad.__all__)
+def test_help_and_typing_read_what_is_public(name: str) -> None:
+    public = getattr(onnxpad, name)
+    pydoc.render_doc(public)
+    for each in (public, *dict(inspect.getmembers(public, inspect.isfunction)).values()):
+        if inspect.isclass(each) or inspect.isfunction(each):
+            typing.get_type_hints(each)
+            inspect.signature(each, eval_str=True)
+
+
+@each_row("call", ["check", "explain", "fix", "match", "register", "repad", "show", "validate"])
+def test_an_unknown_option_names_the_one_that_is_meant(call: str) -> None:
+    own = inspect.signature(getattr(onnxpad, call)).parameters.keys()
+    for option in own - {"options"} | {"style" for name in own if name == "options"}:
+        with pytest.raises(TypeError, match=f"did you mean '{option}'"):
+            getattr(onnxpad, call)(**{f"{option}_": None})
+
+
 def test_fields_that_are_left_out() -> None:
     assert Padding(None) == Padding(None, "end", False, False, ())
     assert Comparison("y", True, 0.0, 0.0, "", True) == Comparison(
@@ -111,6 +131,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("validate", {"samples": each}, "samples has to be") for each in (0, 1.5, True, "1")),
     *(("validate", {"seed": each}, "seed has to be") for each in (-1, 1.5, False)),
     ("validate", {"rewritten": None}, "one model alone has nothing to be compared with"),
+    ("validate", {"rewritten": "outputs.npz"}, "give it as --reference outputs.npz"),
     ("validate", {"providers": ("tpu",)}, "tpu"),
     ("repad", {"to": "theano"}, "theano"),
 ]

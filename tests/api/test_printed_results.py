@@ -63,7 +63,7 @@ def test_repr_is_one_short_line(name: str, model: Callable[[], Any]) -> None:
     node = HOSTILE if model is hostile else "/conv/Conv"
     told = repr(called(name, given, node))
     assert re.fullmatch(r"<\w+: .+>", told)
-    assert len(told) < 200
+    assert len(told) < 220
     assert told.isprintable()
 
 
@@ -103,5 +103,8 @@ def test_the_report_of_a_result_is_the_commands() -> None:
     assert found.report(onnxpad.Severity.INFO).exit_code == 1
     assert onnxpad.CheckResult("m", found.findings) == onnxpad.CheckResult("m", found.findings)
     assert onnxpad.match(PORT, REFERENCE).exit_code == 0
-    assert onnxpad.repad(PORT, "tensorflow").outcome == "repadded"
+    repadded = onnxpad.repad(PORT, "tf")
+    assert (repadded.outcome, repadded.to) == ("repadded", "tensorflow")
+    assert onnxpad.check(PORT, convention="tf") == found
     assert onnxpad.validate(PORT, PORT).outcome == "passed"
+    assert "of the greatest value (" in repr(onnxpad.validate(PORT, reference=REFERENCE))

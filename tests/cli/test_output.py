@@ -136,8 +136,6 @@ HELP = "(see onnxpad fix --help)"
          "Missing argument 'MODEL' (see onnxpad fix --help)", 2),
         (usage("No such command 'fxi'. Did you mean 'fix'?"), "usage",
          f"No such command 'fxi'. Did you mean 'fix'? {HELP}", 2),
-        (usage("No such command 'rules'. Did you mean 'rule'?"), "usage",
-         f"No such command 'rules'; use onnxpad rule {HELP}", 2),
         (usage("No such option: --check (Possible options: --style)"), "usage",
          f"No such option: --check; use {GONE['--check']} {HELP}", 2),
         (usage("'junit' is not one of 'text', 'json'."), "usage",

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
 from onnxpad.frameworks.conventions.rules import PaddingRule
+from onnxpad.options import check_choice
 
 
 class AbsentError(UsageError):
@@ -340,3 +341,10 @@ _FRAMEWORKS = (
 
 FRAMEWORKS: Mapping[str, Framework] = {each.name: each for each in _FRAMEWORKS}
 """All frameworks by name."""
+
+
+def framework_named(name: str, what: str = "framework") -> Framework:
+    """The framework of a name, or of what one imports it as; UsageError if there is none."""
+    name = {"tf": "tensorflow", "torch": "pytorch"}.get(name, name)
+    check_choice(what, name, tuple(FRAMEWORKS))
+    return FRAMEWORKS[name]

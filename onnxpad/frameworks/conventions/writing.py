@@ -55,7 +55,7 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     begins = [axis.begin for axis in axes]
     if op == "conv" or all(axis.begin <= axis.window.kernel // 2 for axis in axes):
         for _, ceil, counts in _forms(op, answer, [[(pad, pad) for pad in begins]], (True, False)):
-            own = [f"padding={_short(begins)}"] * any(begins) + ["ceil_mode=True"] * ceil
+            own = [f"padding={short(begins)}"] * any(begins) + ["ceil_mode=True"] * ceil
             own += ["count_include_pad=False"] * (op == "avgpool" and not counts)
             return f"{layer}{', '.join((*slide, *own))})"
     pads = _read(answer)
@@ -75,8 +75,8 @@ def _transposed(question: Question, answer: Answer, names: Sequence[str]) -> str
     most = [max(axis.window.stride, axis.window.dilation) for axis in axes]
     appended = [axis.begin - axis.end + axis.output_padding for axis in axes]
     if all(0 <= each < limit for each, limit in zip(appended, most, strict=True)):
-        slide += [f"padding={_short(begins)}"] * any(begins)
-        slide += [f"output_padding={_short(appended)}"] * any(appended)
+        slide += [f"padding={short(begins)}"] * any(begins)
+        slide += [f"output_padding={short(appended)}"] * any(appended)
         return f"{layer}{', '.join(slide)})"
     crops = [(-axis.begin, axis.output_padding - axis.end) for axis in axes]
     return _pad(crops, data=f"{layer}{', '.join(slide)})(x)")
@@ -147,12 +147,12 @@ def _slide(question: Question, answer: Answer, stride: str, dilation: str) -> li
     """Kernel, stride, dilation and groups as arguments; a pool's stride is always said."""
     windows = [axis.window for axis in answer.axes]
     strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
-    told = [_short([window.kernel for window in windows])]
-    told += [f"{stride}={_short(strides)}"] * ({*strides} != {1} or "pool" in question.op)
-    told += [f"{dilation}={_short(dilations)}"] * ({*dilations} != {1})
+    told = [short([window.kernel for window in windows])]
+    told += [f"{stride}={short(strides)}"] * ({*strides} != {1} or "pool" in question.op)
+    told += [f"{dilation}={short(dilations)}"] * ({*dilations} != {1})
     return told + ["groups=g"] * question.grouped
 
 
-def _short(numbers: Sequence[int]) -> str:
+def short(numbers: Sequence[int]) -> str:
     """One number where all are the same."""
     return str(numbers[0]) if len({*numbers}) == 1 else f"({', '.join(map(str, numbers))})"

@@ -12,13 +12,11 @@ from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.results import Difference
-from onnxpad.runtimes.copies import with_bodies
-from onnxpad.runtimes.runtime import LimitError
-from onnxpad.runtimes.sessions import CPU, Array, Source, Value, read_proto
+from onnxpad.runtimes.sessions import Array, Source, Value
 from onnxpad.validation.align import nearest
-from onnxpad.validation.compare import Tolerance, allowed, compare, deviation
-from onnxpad.validation.draw import UndrawableError, outline
-from onnxpad.validation.lab import Lab
+from onnxpad.validation.compare import Tolerance, allowed, deviation
+from onnxpad.validation.result import Comparison
+from onnxpad.validation.whole import validate_models
 
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
@@ -161,25 +159,17 @@ def difference(
     Raises:
         ModelError: A model cannot be read.
     """
-    sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
-    model = outline(read_proto(sources["rewritten"]))
-    lab = Lab(sources, model, folder, progress)
-    try:
-        runs, why = lab.prepare((CPU,), 1, 0)
-    except (LimitError, UndrawableError) as error:
-        runs, why = "", str(error)
-    if runs != "original":
-        return Difference(uncompared=f"the original is not run: {why}")
-    labels = tuple(draw.label for draw in lab.draws)
-    before, after = (lab.results(name, CPU, "off") for name in sources)
-    if why := next((each.error for each in before if each.error), ""):
-        return Difference((), labels, f"the original does not run: {why}")
-    if why := next((each.error for each in after if each.error), ""):
-        return Difference((), labels, fails=why)
-    pairs, exact = [*zip(before, after, strict=True)], Tolerance(0.0, 0.0)
-    found = (
-        [compare(name, one.outputs[name], other.outputs[name], exact) for one, other in pairs]
-        for name in before[0].outputs
-    )
-    worst = (max(each, key=lambda seen: np.nan_to_num(seen.max_rel, nan=np.inf)) for each in found)
-    return Difference(tuple(worst), labels)
+    exact = Tolerance(0.0, 0.0)
+    found = validate_models(original, changed, folder=folder, tolerance=exact, progress=progress)
+    sides = "off", "rewritten", "original"
+    runs = [e for e in found.runs if (e.optimisation, e.subject, e.against) == sides]
+    if not runs:
+        return Difference(uncompared=f"the original is not run: {found.reason}")
+    labels = tuple(run.inputs for run in runs)
+    if (failed := next((run for run in runs if not run.comparisons), None)) is not None:
+        return Difference((), labels, *((failed.note, "") if failed.ok else ("", failed.note)))
+    worst = dict[str, Comparison]()
+    for seen in (each for run in runs for each in run.comparisons):
+        both = worst.get(seen.output, seen), seen
+        worst[seen.output] = max(both, key=lambda e: np.nan_to_num(e.max_rel, nan=np.inf))
+    return Difference(tuple(worst.values()), labels)

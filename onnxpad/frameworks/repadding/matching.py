@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from onnxpad.arguments import Progress
+from onnxpad.arguments import Arrays, Progress
 from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import options_of
@@ -41,7 +41,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.validation.draw import outline
-from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
+from onnxpad.validation.given import MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
 
 _SURE = 7.0

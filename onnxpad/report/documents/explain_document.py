@@ -10,9 +10,9 @@ from typing import Any
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.explanation import ExplainReport
-from onnxpad.frameworks.conventions.question import Answer
+from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Reach
-from onnxpad.frameworks.conventions.writing import written
+from onnxpad.frameworks.conventions.writing import short, written
 from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
 from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
 from onnxpad.report.text import grouped, more, shown
@@ -23,6 +23,8 @@ _PERIODS = 8
 _WAYS = 3
 """Remainders, and paddings of one convention, that are listed."""
 _CODED = 4
+_USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
+"""What is usual in PyTorch for what TensorFlow calls SAME, the first that there is."""
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _Way = tuple[str, Answer, Sequence[str]]
 """A padding by its label, with the conventions that it is of."""
@@ -42,13 +44,14 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
     else:
         groups = enumerate(explanation.agree)
-        ways = [(_LETTERS[at], explanation.answer(names[0]), names) for at, names in groups]
+        ways = [(_LETTERS[at], _widest(explanation, names), names) for at, names in groups]
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         sections = [
+            [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
             [*_drawing(explanation, ways)],
-            [*_written(explanation, "At this size", [*ways, *own])],
+            [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
     return document_of("explain", "explain", head, *sections)
 
@@ -69,6 +72,56 @@ def question_text(explanation: ExplainReport) -> str:
 def _by(numbers: Sequence[int]) -> str:
     """Numbers of the axes as `224x160`."""
     return "x".join(map(str, numbers))
+
+
+def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
+    """Of answers that compute the same the one with the most padding, of which some is not read."""
+    found = [explanation.answer(name) for name in names]
+    if explanation.op == "convtranspose":
+        return found[0]
+    return max(found, key=lambda each: sum(begin + end for begin, end in each.pads))
+
+
+def _ported(explanation: ExplainReport) -> Iterator[str]:
+    """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
+    found = explanation.conventions
+    letters = {name: label[0] for name, label in _labels(explanation).items()}
+    usual = next((name for name in _USUAL if found.get(name)), "")
+    theirs, ours = found.get("tensorflow-same"), found.get(usual)
+    if theirs is not None and ours is not None:
+        how = f"padding={short([begin for begin, _ in ours.pads])}"
+        how += f", output_padding={short(ours.output_padding)}" * any(ours.output_padding)
+        how = "padding='same'" if usual == "pytorch-same" else how
+        verb = "crops" if explanation.op == "convtranspose" else "pads"
+        amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
+        both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
+        if letters[usual] == letters["tensorflow-same"]:
+            apart = not any({usual, "tensorflow-same"} <= {*e} for e in explanation.survey.classes)
+            yield f"{both} compute the same at this size{', not at all others' * apart}."
+        else:
+            yield f"{both} differ at this size: {_parting(explanation.op, ours, theirs)}."
+            yield f"To compute what TensorFlow does, write {letters['tensorflow-same']} as below."
+    if explanation.about and explanation.about.own:
+        same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
+        alike = and_list(name for name, row in rows.items() if row in same)
+        what = letters[same[0]] if same else "what no convention does"
+        yield f"This model computes {what}{f', as {alike} does' * bool(alike)}."
+
+
+def _parting(op: Op, ours: Answer, theirs: Answer) -> str:
+    """How PyTorch computes something else than TensorFlow."""
+    transposed, moved, said = op == "convtranspose", dict[int, list[str]](), list[str]()
+    for name, mine, other in zip(axis_names(len(ours.axes)), ours.axes, theirs.axes, strict=True):
+        moved.setdefault(mine.begin - other.begin, []).append(name)
+    for by, names in moved.items():
+        starts = "PyTorch's output starts" if transposed else "PyTorch's windows start"
+        side = "earlier" if (by > 0) is not transposed else "later"
+        where = f" on {and_list(names)}" * (len(ours.axes) > 1)
+        said += [f"{starts} {abs(by)} {side}{where}"] * bool(by)
+    if ours.output != theirs.output:
+        said.append(f"PyTorch's output is {_by(ours.output)}, not {_by(theirs.output)}")
+    said += ["PyTorch's average counts padding"] * (ours.counts is not theirs.counts)
+    return and_list(said) or "PyTorch's last windows end elsewhere"
 
 
 def _table(explanation: ExplainReport) -> Iterator[Block]:
@@ -130,16 +183,18 @@ def _pads(answer: Answer) -> str:
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
     """The letters that compute the same at long sizes, by the remainder of these."""
     survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
+    pads = ({explanation.answer(name).pads for name in names} for names in explanation.agree)
+    unread = ", as no window reads the pads in which they differ" * any(len(e) > 1 for e in pads)
     for each in survey.periods[:_PERIODS]:
         groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
         said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)
         rows.append((_sizes(each.remainders, survey.period), said))
     if any("=" in said for _, said in rows):
-        yield f"Those of one letter compute the same at this size. From {survey.since} on:"
+        yield f"Those of one letter compute the same at this size{unread}. From {survey.since} on:"
         yield Pairs(rows)
         yield from more(survey.periods, _PERIODS)
     elif rows and explanation.agree:
-        yield "Those of one letter compute the same, at other sizes too."
+        yield f"Those of one letter compute the same, at other sizes too{unread}."
 
 
 def _sizes(remainders: Sequence[int], period: int) -> str:
@@ -175,7 +230,7 @@ def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
         yield "The windows are too long to draw here."
         return
     columns, rows = found
-    where = f"Axis {place}" if rank > 1 else "The axis"
+    where = f"Axis {axis_names(rank)[place]}" if rank > 1 else "The axis"
     if transposed:
         yield f"{where} of the output: o kept, . cropped, + appended; x-x what an input writes"
     else:
@@ -213,10 +268,10 @@ def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> It
         yield f"{head}{stands}:"
     for label, answer, names in found:
         lines = written(explanation.question, answer, names)
-        titles = {"pytorch": "PyTorch", "keras": "Keras", "onnx": "ONNX"}
+        titles = {"pytorch": "in PyTorch", "keras": "in Keras", "onnx": "in ONNX"}
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
         rows = [(titles[name], text) for name, text in texts.items() if text]
-        rows = rows or [("PyTorch", "none in one line")]
+        rows = rows or [("in PyTorch", "none in one line")]
         labels = [marked(label, "strong"), *[""] * (len(rows) - 1)]
         yield Table(("", "", ""), [(told, *row) for told, row in zip(labels, rows, strict=True)])
 

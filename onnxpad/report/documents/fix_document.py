@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
 from onnxpad.finding import Change, Finding
@@ -198,8 +198,16 @@ def _compared(found: Validation) -> str:
 
 
 def _ending(report: FixReport, view: View) -> Iterator[str]:
+    facts: list[Any] = [each.evidence for each in report.findings]
     if found := report.next:
         yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
+    elif sized := [each for each in facts if "--dim" in each.get("options", ())]:
+        axes = [axis for each in sized for axis in each.get("sizes") or ()]
+        dims = few(dict.fromkeys(f"--dim {shown(axis['name'])}=SIZE" for axis in axes), 3, " ")
+        said = (
+            f"{len(sized):,} of these depend on open sizes; {dims or '--shape or --dim'} fixes them"
+        )
+        yield marked(f"Next: {said}", "strong")
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
     if view == "brief" and (report.changes or report.findings or report.undone):

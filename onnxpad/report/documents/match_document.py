@@ -37,7 +37,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
         listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [ending],
+        [*_next(report), ending],
     )
 
 
@@ -52,9 +52,20 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
-        yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
+        told = ", with the padding found ".join(offs)
+        yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
+
+
+def _next(report: MatchReport) -> Iterator[str]:
+    """Where to look for what no padding explains."""
+    others = "weights, activations, normalisation and what is done to inputs"
+    tried = report.matching.tried if report.exit_code else ()
+    if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 2:
+        yield f"Next: most of it goes with {best.name!r}; look for the rest in {others}"
+    elif tried:
+        yield f"Next: look at {others}, as padding explains little of it"
 
 
 def _off(error: float) -> str:
