@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Unpack
 
 from onnxpad.api import kinds
@@ -18,6 +18,7 @@ from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
 
 if TYPE_CHECKING:
+    from onnxpad.inventory import PaddingSite
     from onnxpad.report.documents import Document, View
 
 
@@ -29,6 +30,19 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
 
     _options: Options = Options()
     _convention: str = ""
+    _model: ModelSource | None = None
+
+    @cached_property
+    def _sites(self) -> Sequence[PaddingSite]:
+        from onnxpad.api.show import show
+
+        assert self._model is not None
+        asked = self._options
+        return show(self._model, shapes=asked.shapes, dims=asked.dims, trust=asked.trust).sites
+
+    def site(self, node: str) -> PaddingSite | None:
+        """The place of padding that has this node; the model is read again for the first one."""
+        return next((each for each in self._sites if node in each.names), None)
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
         """The report on this model, for the least severity that fails the check."""
@@ -88,6 +102,7 @@ def check(
             warnings=run.warnings,
             _options=user_options,
             _convention=convention or "",
+            _model=model,
         )
 
 

@@ -220,9 +220,8 @@ def deliver(
     form = asked.form or asked.check_form
     if asked.html is not None:
         from onnxpad.file.external import write_whole
-        from onnxpad.page.document_page import page_of
 
-        write_whole({asked.html: [page_of(report.document("full")).encode()]})
+        write_whole({asked.html: [report.to_html().encode()]})
         report = replace(report, html=str(asked.html))
     if form == "json":
         from onnxpad.report.json import json_of

@@ -265,6 +265,10 @@ class FileReport(Noted, frozen=True):
     findings: tuple[Finding, ...] = ()
     error: str = ""
 
+    def site(self, node: str) -> PaddingSite | None:
+        """The place of the padding that a finding on this node is about, if that is known."""
+        return None
+
     def __repr__(self) -> str:
         """The class, the path, and how much was found."""
         path, found = shorten(repr(self.path), 150), counted(len(self.findings), "finding")

@@ -89,17 +89,18 @@ VIEWS: Mapping[str, str] = {
     "next? html? validation ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
-    "PaddingDifference": "... pads - totals",
+    "PaddingDifference": "... pads - totals sites",
+    **dict.fromkeys(("Repadded", "Rewritten"), "... - answers"),
     "FileOutcome": "... report - text",
     "FolderReport": "ran files codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
-    "data=delivery.data seconds",
+    "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
     "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
     "declared written=delivery.written? older=delivery.older? data=delivery.data "
-    "seconds notes warnings ~config",
+    "seconds notes warnings html? ~config",
     "ShowResult": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",
     "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
@@ -111,7 +112,7 @@ VIEWS: Mapping[str, str] = {
     "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
     "padding=question.padding output_padding=question.output_padding output_size=reach.output "
     "reach conventions agree refused classes=survey.classes period=survey.period "
-    "since=survey.since periods=survey.periods about",
+    "since=survey.since periods=survey.periods about html?",
     "Answer": "pads output",
     "Need": "size output without_padding=bare nearest sums=totals",
     "Diagnosis": "ok ...",

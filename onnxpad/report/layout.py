@@ -22,7 +22,8 @@ Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
 
-_SGR = {"good": "32", "info": "36", "warning": "33", "error": "1;31", "strong": "1", "faint": "2"}
+_NAMED = ("good", "info", "warning", "error", "strong", "faint", "command")
+_SGR = dict(zip(_NAMED, ("32", "36", "33", "1;31", "1", "2", "1;36"), strict=True))
 ROLES = {code: role for role, code in _SGR.items()}
 """The role by the number that marks it."""
 MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
@@ -40,7 +41,7 @@ def plain(text: str, role: str) -> str:
 
 
 def marked(text: str, role: str) -> str:
-    """The text marked with its role: a severity, `good`, `strong` or `faint`.
+    """The text marked with its role: a severity, `good`, `strong`, `faint` or `command`.
 
     The marks are the colours of terminals. Every renderer reads them or drops them; no name that
     was made safe has any.
@@ -160,10 +161,13 @@ class Screen(Struct, frozen=True):
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections, or by path."""
+    about = document.about and marked(document.about, "strong")
+    headline = [": ".join(filter(None, [about, document.title]))]
     if document.by_path:
-        return "".join(by_path(group, screen) for group in document.groups)
-    sections = []
-    for group in document.groups:
+        groups = [*document.groups, Group("", headline)]
+        return "".join(by_path(group, screen) for group in groups)
+    (first, *rest), sections = document.groups, []
+    for group in (Group("", [*filter(None, headline), *first.blocks]), *rest):
         head = [marked(group.title, "strong")] * bool(group.title)
         sections.append("\n".join(screen.block_lines([*head, *group.blocks])))
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -172,8 +176,8 @@ def text_of(document: Document, screen: Screen) -> str:
 def by_path(group: Group, screen: Screen) -> str:
     """A section about a file as text: lines that are never broken, each with the path."""
     path = f"{group.title}: " if group.title else ""
-    lines = Screen(None, screen.paint).block_lines(f"{path}{line}" for line in group.blocks)
-    return "".join(f"{line}\n" for line in lines)
+    told = (f"{path}{line}" for line in group.blocks if isinstance(line, str))
+    return "".join(f"{line}\n" for line in Screen(None, screen.paint).block_lines(told))
 
 
 def _longest_word(texts: Iterable[str]) -> int:

@@ -10,7 +10,7 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.layout import marked
+from onnxpad.report.layout import UNBREAKABLE, marked
 
 NODES_A_REASON = 8
 
@@ -25,6 +25,11 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def command(text: str) -> str:
+    """A command to type, in one piece, which pages let a reader copy."""
+    return marked(shown(text).replace(" ", UNBREAKABLE), "command")
 
 
 def for_targets(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
+from onnxpad.report.documents import Block, Document, Pairs, Picture, Table, View, document_of
 from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
 from onnxpad.report.text import grouped, more, shown
 from onnxpad.report.window_drawing import Columns, drawn_axes, kind
@@ -29,13 +29,11 @@ _Way = tuple[str, Answer, Sequence[str]]
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
-def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
+def explain_document(explanation: ExplainReport, view: View = "brief") -> Document:
     """A table of all conventions, where they part, a drawing, and how to write each."""
-    reach, about = explanation.reach, explanation.about
-    head: list[Block] = [marked(question_text(explanation), "strong")]
+    reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        head.insert(0, place.replace(" ", UNBREAKABLE))
         padded = f"Without the Pad in front, which makes the data {_by(about.padded)}."
         head += [padded] * bool(about.padded)
     if reach is not None:
@@ -44,13 +42,15 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
         groups = enumerate(explanation.agree)
         ways = [(_LETTERS[at], explanation.answer(names[0]), names) for at, names in groups]
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
+        drawn = {label: answer for label, answer, _ in (*ways, *own)}
+        picture = Picture(drawn, explanation.op == "convtranspose")
         sections = [
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*_drawing(explanation, ways)],
+            [*(_drawing(explanation, ways) if view == "brief" else [picture])],
             [*_written(explanation, "At this size", [*ways, *own])],
         ]
-    return document_of("explain", "explain", head, *sections)
+    return document_of("explain", place, question_text(explanation), head, *sections)
 
 
 def question_text(explanation: ExplainReport) -> str:

@@ -22,7 +22,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in report.files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    return document_of("folder", report.ran, [*map(_line, report.files)], ending)
+    return document_of("folder", "", "", [*map(_line, report.files)], ending)
 
 
 def _line(file: FileOutcome) -> str:

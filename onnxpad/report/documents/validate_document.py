@@ -7,9 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
 from onnxpad.report import ValidationResult
-from onnxpad.report.documents import Block, Document, Group, Pairs, View
-from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import NODES_A_REASON, configurations, counted, grouped, more, shown
+from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View
+from onnxpad.report.layout import marked
+from onnxpad.report.text import (
+    NODES_A_REASON,
+    command,
+    configurations,
+    counted,
+    grouped,
+    more,
+    shown,
+)
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
 OUTPUTS_A_RUN = 20
@@ -17,18 +25,18 @@ OUTPUTS_A_RUN = 20
 
 def validate_document(report: ValidationResult, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
-    models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
+    models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
     runs = counted(len(report.validation.runs), "run")
+    title = f"{verdict(report)} ({runs}, {report.seconds:.1f} s)"
     head: list[Block] = [
-        f"{models}: {verdict(report)} ({runs}, {report.seconds:.1f} s)",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
     ]
-    advice, command = "Its padding may be why; this looks for the one that agrees:", report.next
-    ending = Group("", [advice, shown(command).replace(" ", UNBREAKABLE)] if command else [])
+    advice = "Its padding may be why; this looks for the one that agrees:"
+    ending = Group("", [advice, command(report.next)] if report.next else [])
     groups = [Group("", head), *validation_groups(report.validation, view), ending]
-    return Document("validate", report.rewritten or report.original, groups)
+    return Document("validate", models, title, groups)
 
 
 def validation_groups(found: Validation, view: View = "full") -> list[Group]:
@@ -41,7 +49,8 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
 
     runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
     rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
-    padding: list[Block] = [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
+    padding: list[Block] = [Picture(each.sites) for each in found.padding[:1]]
+    padding += [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
     differs = f"Padding differs: {counted(len(rows), 'operator')}"
     parts: dict[str, Sequence[Block]] = {
         "Validation": runs,
