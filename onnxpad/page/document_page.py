@@ -6,15 +6,16 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 
 from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
 from onnxpad.page.markup import MOST, Html, el, esc, folded, join, names, table
-from onnxpad.page.style import STYLE
 from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, unmarked
 from onnxpad.rewrite.registry import catalogue
 
+STYLE = (files("onnxpad") / "page" / "style.css").read_text(encoding="utf-8")
 _OPEN = 3
 """Parts of a section under a title of their own that are open at first."""
 _LEGEND = (
@@ -29,17 +30,17 @@ def page_of(document: Document) -> str:
     sections = [
         _section(each.title, _blocks(each.blocks, 3)) for each in document.groups if each.title
     ]
-    title = document.title or "Report"
+    title = document.title or f"onnxpad {document.command}"
     about = [el("code", esc(document.about))] * bool(document.about)
     kicker = el("p", join([esc(f"onnxpad {document.command}"), *about], " "), class_="kicker")
     header = el("header", kicker, el("h1", _text(title)), *head)
     legend = [el("p", esc(_LEGEND), class_="faint")] * any("<svg" in each for each in sections)
     foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
-    told = _drawn_once(join([header, *legend, *sections]))
+    told = join([header, *legend, *sections])
     page = el("main", *_explained(told), el("footer", esc(foot)))
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    named = f"{unmarked(title)} - {document.about} - onnxpad {document.command}"
+    named = " - ".join(filter(None, [unmarked(title), document.about]))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -62,32 +63,12 @@ def fragment_of(document: Document) -> str:
     """A part of a page, as notebooks show it, without pictures and a style of its own."""
     blocks: list[Block] = [document.about, document.title]
     blocks += [block for group in document.groups for block in (group.title, *group.blocks)]
-    return el("div", _blocks(_undrawn(filter(None, blocks)), 3))
-
-
-def _undrawn(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        if isinstance(block, Group):
-            yield Group(block.title, [*_undrawn(block.blocks)])
-        elif not isinstance(block, Picture):
-            yield block
+    told = _blocks([each for each in blocks if each and not isinstance(each, Picture)], 3)
+    return el("div", Html(re.sub("<figure>.*?</figure>", "", told)))
 
 
 def _section(title: str, content: Html) -> Html:
     return el("section", el("h2", _text(title)), content)
-
-
-def _drawn_once(told: Html) -> Html:
-    """Content in which a picture that was drawn before has its words alone."""
-    seen = set[str]()
-
-    def once(figure: re.Match[str]) -> str:
-        again = f'<p class="faint">{figure[1]} (drawn above)</p>'
-        found = again if figure[0] in seen else figure[0]
-        seen.add(figure[0])
-        return found
-
-    return Html(re.sub("<figure><figcaption>(.*?)</figcaption>.*?</figure>", once, told))
 
 
 def _explained(told: Html) -> Iterator[Html]:
@@ -107,7 +88,11 @@ def _explained(told: Html) -> Iterator[Html]:
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:
     """Blocks one below the other, whose headings are of a level; a long rest is folded."""
-    told = [*filter(None, (_block(each, level, place) for place, each in enumerate(blocks)))]
+    told = list[Html]()
+    for place, each in enumerate(blocks):
+        block = _block(each, level, place)
+        if block and not (isinstance(each, Picture) and block in told):  # one like it is above
+            told.append(block)
     rest = told[MOST:]
     more = [folded(esc(f"{len(rest):,} more"), join(rest))] * bool(rest)
     return join([*told[:MOST], *more])

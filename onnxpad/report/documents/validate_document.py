@@ -27,8 +27,8 @@ def validate_document(report: ValidationResult, view: View = "brief") -> Documen
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
     runs = counted(len(report.validation.runs), "run")
-    title = f"{verdict(report)} ({runs}, {report.seconds:.1f} s)"
     head: list[Block] = [
+        f"{runs} in {report.seconds:.1f} s",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
@@ -36,7 +36,7 @@ def validate_document(report: ValidationResult, view: View = "brief") -> Documen
     advice = "Its padding may be why; this looks for the one that agrees:"
     ending = Group("", [advice, command(report.next)] if report.next else [])
     groups = [Group("", head), *validation_groups(report.validation, view), ending]
-    return Document("validate", models, title, groups)
+    return Document("validate", models, verdict(report), groups)
 
 
 def validation_groups(found: Validation, view: View = "full") -> list[Group]:
