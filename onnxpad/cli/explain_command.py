@@ -1,7 +1,7 @@
 """`onnxpad explain`."""
 
 from onnxpad.cli.options import Asked, options_given, takes
-from onnxpad.cli.output import called, deliver, painter, require_page
+from onnxpad.cli.output import called, deliver, is_painted, require_page
 
 _WINDOW = (
     *("node", "op", "size", "kernel", "stride", "dilation", "padding"),
@@ -25,4 +25,4 @@ def explain(asked: Asked) -> int:
     require_page(asked, asked.model)
     options = options_given(asked) | asked.some(*_WINDOW)
     found = called(asked, api.explain, asked.model, **options)
-    return deliver(asked, found, text=lambda: str(found.text(Screen(paint=painter()))))
+    return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onnxpad.api.show import show
-from onnxpad.report.layout import Screen, marked
+from onnxpad.report.layout import Screen
 from tests.support import ROOT, onnxpad_runs
 
 MODEL = ROOT / "models" / "zeropad_dynamo.onnx"
@@ -76,4 +76,4 @@ def test_print_gives_the_report() -> None:
 def test_colours() -> None:
     found = show(MODEL)
     escaped = re.compile(r"\x1b\[[0-9;]*m")
-    assert escaped.sub("", found.text(Screen(80, marked))) == found.text()
+    assert escaped.sub("", found.text(Screen(80, is_painted=True))) == found.text()

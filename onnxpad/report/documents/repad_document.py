@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,9 +9,9 @@ from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View, document_of
+from onnxpad.report.documents.validate_document import compared
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
-from onnxpad.validation.result import Comparison
 
 _LISTED, _NAMED = 20, 3
 """Groups and outputs listed, and operators named in a group; of more only the number is told."""
@@ -82,14 +81,8 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
-        yield Pairs([(shown(each.output), _difference(each)) for each in found.outputs[:_LISTED]])
+        yield Pairs([*map(compared, found.outputs[:_LISTED])])
         yield from more(found.outputs, _LISTED)
-
-
-def _difference(it: Comparison) -> str:
-    if it.equal or not math.isfinite(it.max_abs):
-        return it.detail or "equal"
-    return f"differs by up to {it.max_rel:.2g} of its greatest magnitude (max abs {it.max_abs:.3g})"
 
 
 def operators(group: Sequence[Operator]) -> str:

@@ -21,6 +21,7 @@ from onnxpad.report.documents import (
     Table,
     View,
 )
+from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, grouped, shown
 
@@ -96,8 +97,6 @@ def _fate(site: PaddingSite) -> str:
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
-    if result.conventions:
-        yield f"conventions: {'; '.join(map(shown, result.conventions))}"
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.is_checked:
@@ -186,9 +185,8 @@ def _value(pad: PaddingSite) -> str:
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
-        sizes = f"; exact for {shown(each.sizes)}" if each.sizes else ""
-        does, why = ("rewrites", sizes) if each.fixable else ("leaves", f"; {shown(each.reason)}")
-        yield "fix", f"{does} it ({each.code}): {shown(each.message)}{why}"
+        does = "rewrites" if each.fixable else "leaves"
+        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
     if not is_checked and site.kind != "malformed":
         yield "fix", "not known, since check cannot read the model"
     elif not site.findings:

@@ -97,25 +97,25 @@ def failure(found: Validation) -> str:
 
 def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterator[Block]:
     """Runs that differ in their inputs alone: outputs that differ, or all if it is in full."""
-    run, compared = runs[0], [each for run in runs for each in run.comparisons]
+    run, seen = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
     who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
     verdict = "" if run.ok else f"{differs}: "
     yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
-    told = [each for each in compared if is_full or not each.ok or each.alignment]
-    rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
+    told = [each for each in seen if is_full or not each.ok or each.alignment]
+    rows, most = [*dict.fromkeys(map(compared, told))], None if is_full else OUTPUTS_A_RUN
     yield Pairs(rows[:most])
     yield from more(rows, most, "-v")
-    if rest := [each for each in compared if each.ok and not (is_full or each.alignment)]:
+    if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
         most_of = f"within rounding, at most {next(_figures(worst))} ({worst.output!r})"
         how = "equal bit for bit" if worst.equal else shown(most_of)
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
 
-def _compared(seen: Comparison) -> tuple[str, str]:
+def compared(seen: Comparison) -> tuple[str, str]:
     """An output, and how it compares: equal, within rounding, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
