@@ -73,18 +73,13 @@ def remarks(report: Noted) -> Iterator[str]:
 def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
     """A line for each configuration file that held: what it says."""
     for models in grouped(filter(None, configs), lambda each: each.path):
-        said = ", ".join(dict.fromkeys(text for each in models for text in _said(each.options)))
+        options = (pair for each in models for pair in each.options.items())
+        told = (
+            f"{key} {said if isinstance(said, str) else ' '.join(said)}" for key, said in options
+        )
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        yield f"note: configured{many} by {shown(models[0].path)}: {shown(said)}"
-
-
-def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
-    """What the keys of a configuration say, each size by itself."""
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from (f"{key} {f'{name}=' * bool(name)}{text}" for name, text in value.items())
-        else:
-            yield f"{key} {value if isinstance(value, str) else ' '.join(value) or 'none'}"
+        said = shown(", ".join(dict.fromkeys(told)))
+        yield f"note: configured{many} by {shown(models[0].path)}: {said}"
 
 
 def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:

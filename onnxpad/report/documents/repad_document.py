@@ -9,7 +9,7 @@ from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View, document_of
-from onnxpad.report.documents.validate_document import compared
+from onnxpad.report.documents.validate_document import figures
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
 
@@ -81,7 +81,8 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
-        yield Pairs([*map(compared, found.outputs[:_LISTED])])
+        told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
+        yield Pairs([(shown(each.output), how) for each, how in told][:_LISTED])
         yield from more(found.outputs, _LISTED)
 
 

@@ -88,7 +88,7 @@ def failure(found: Validation) -> str:
     if wrong:
         worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
         others = len({each.output for each in wrong}) - 1
-        how = shown(next(_figures(worst), worst.detail)) + f"; so do {others:,} more" * bool(others)
+        how = shown(next(figures(worst), worst.detail)) + f"; so do {others:,} more" * bool(others)
         said.append(f"output {shown(repr(worst.output))} differs: {how}")
     if where := culprit(found):
         said.append(f"{'' if found.resized else 'it begins at '}{shown(where)}")
@@ -105,21 +105,21 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     verdict = "" if run.ok else f"{differs}: "
     yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     told = [each for each in seen if is_full or not each.ok or each.alignment]
-    rows, most = [*dict.fromkeys(map(compared, told))], None if is_full else OUTPUTS_A_RUN
+    rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
     yield Pairs(rows[:most])
     yield from more(rows, most, "-v")
     if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
-        most_of = f"within rounding, at most {next(_figures(worst))} ({worst.output!r})"
+        most_of = f"within rounding, at most {next(figures(worst))} ({worst.output!r})"
         how = "equal bit for bit" if worst.equal else shown(most_of)
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
 
-def compared(seen: Comparison) -> tuple[str, str]:
+def _compared(seen: Comparison) -> tuple[str, str]:
     """An output, and how it compares: equal, within rounding, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
-    told = ", ".join(_figures(seen))
+    told = ", ".join(figures(seen))
     words = "equal bit for bit" if seen.equal else f"within rounding{': ' if told else ''}{told}"
     if not seen.ok:
         at = f"; {told}, worst at {list(seen.worst)}" if seen.worst else ""
@@ -146,7 +146,7 @@ def _difference(found: Divergence) -> Block:
         ("reads", _both([*map(", ".join, found.inputs)])),
         *(("which differ", shown(each)) for each in found.operands),
         ("worst", f"{_both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
-        ("difference", ", ".join(_figures(seen))),
+        ("difference", ", ".join(figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
         ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
         ("note", shown(found.note)),
@@ -159,7 +159,7 @@ def _both(pair: Sequence[str]) -> str:
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
 
-def _figures(found: Comparison) -> Iterator[str]:
+def figures(found: Comparison) -> Iterator[str]:
     """The figures of a difference that are known, such as `3 ulp`, those that say most first."""
     if not math.isnan(found.max_abs):
         yield f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value"
