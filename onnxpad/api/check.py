@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Unpack
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
+from onnxpad.errors import OnnxpadError
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice
@@ -38,7 +40,9 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
 
         assert self._model is not None
         asked = self._options
-        return show(self._model, shapes=asked.shapes, dims=asked.dims, trust=asked.trust).sites
+        with suppress(OnnxpadError):  # a file may be gone by now
+            return show(self._model, shapes=asked.shapes, dims=asked.dims, trust=asked.trust).sites
+        return ()
 
     def site(self, node: str) -> PaddingSite | None:
         """The place of padding that has this node; the model is read again for the first one."""

@@ -1,4 +1,4 @@
-"""Documents as HTML: a whole page that needs nothing else, or a part of one for notebooks."""
+"""Documents as HTML: a whole page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -57,14 +57,6 @@ def page_of(document: Document) -> str:
 {el("body", page)}
 </html>
 """
-
-
-def fragment_of(document: Document) -> str:
-    """A part of a page, as notebooks show it, without pictures and a style of its own."""
-    blocks: list[Block] = [document.about, document.title]
-    blocks += [block for group in document.groups for block in (group.title, *group.blocks)]
-    told = _blocks([each for each in blocks if each and not isinstance(each, Picture)], 3)
-    return el("div", Html(re.sub("<figure>.*?</figure>", "", told)))
 
 
 def _section(title: str, content: Html) -> Html:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Mapping
+from html import escape
 from importlib import import_module
 from json import loads
 from textwrap import shorten
@@ -117,7 +118,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""
-        return str(_named("page.document_page", "fragment_of")(self.document()))
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_html(self) -> str:
         """The whole report as one self-contained HTML page, as the command's `--html` writes it."""

@@ -174,7 +174,7 @@ def drawn_axes(
         inner = max(each.begin for each in axes), min(ends)
     reach = (at + (n - 1) * a.window.stride + a.window.extent for a, (at, n) in pairs)
     first, last = min(0, *(start for start, _ in slides)), max(*ends, *reach)
-    columns: Columns = tuple(range(first, last))
+    columns: Columns = tuple(range(first, min(last, first + cells)))
     if last - first > cells:
         half = (cells - 1) // 2
         longest = max(each.window.extent for each in axes)

@@ -28,6 +28,7 @@ def test_the_table_has_a_row_for_each_form() -> None:
     head, _, table = told(MODEL).partition("\n\n")
     lines = table.splitlines()
     assert [line.split()[-2:] for line in lines if "fix rewrites" in line]
+    assert {"Conv 3x3", "Conv 3x3,"} <= {line[2:11].rstrip() for line in lines}  # one has strides
     words = [str(MODEL), f"{MODEL}:"]
     assert all(len(line) <= 80 for line in (head.splitlines() + lines) if line not in words)
 
