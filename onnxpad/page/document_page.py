@@ -28,7 +28,9 @@ def page_of(document: Document) -> str:
     """A page that loads nothing; sections without a title stand in its header."""
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
     sections = [
-        _section(each.title, _blocks(each.blocks, 3)) for each in document.groups if each.title
+        _section(each.title, _blocks(each.blocks, 3))
+        for each in document.groups
+        if each.title and each.blocks
     ]
     title = document.title or f"onnxpad {document.command}"
     about = [el("code", esc(document.about))] * bool(document.about)

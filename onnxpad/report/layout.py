@@ -146,11 +146,10 @@ def text_of(document: Document, screen: Screen) -> str:
     if document.by_path:
         groups = [*document.groups, Group("", headline)]
         return "".join(by_path(group, screen) for group in groups)
-    (first, *rest), sections = document.groups, []
-    for group in (Group("", [*filter(None, headline), *first.blocks]), *rest):
-        head = [marked(group.title, "strong")] * bool(group.title)
-        sections.append("\n".join(screen.block_lines([*head, *group.blocks])))
-    return "\n\n".join(filter(None, sections)) + "\n"
+    first, *rest = document.groups
+    groups = [Group("", [*filter(None, headline), *first.blocks]), *rest]
+    titled = (Group(each.title and marked(each.title, "strong"), each.blocks) for each in groups)
+    return "\n\n".join("\n".join(screen.block_lines([e])) for e in titled if e.blocks) + "\n"
 
 
 def by_path(group: Group, screen: Screen) -> str:

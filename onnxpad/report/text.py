@@ -10,6 +10,7 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
+from onnxpad.report.documents import Group
 from onnxpad.report.layout import UNBREAKABLE, marked
 
 NODES_A_REASON = 8
@@ -57,9 +58,9 @@ def more(items: Sequence[object], most: int | None, where: str = "--format json"
 
 def listed(
     head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
-) -> list[str]:
-    """The first lines below a heading, and the number of others; nothing without any."""
-    return [head, *lines[:most], *more(lines, most, where)] if lines else []
+) -> Group:
+    """The first lines as a section, and the number of others; an empty one without any."""
+    return Group(head * bool(lines), [*lines[:most], *more(lines, most, where)])
 
 
 def remarks(report: Noted) -> Iterator[str]:

@@ -97,6 +97,9 @@ class Document(Struct, frozen=True):
     by_path: bool = False
 
 
-def document_of(command: str, about: str, title: str, *sections: Sequence[Block]) -> Document:
-    """A document of sections without titles; those without blocks are left out."""
-    return Document(command, about, title, [Group("", blocks) for blocks in sections])
+def document_of(
+    command: str, about: str, title: str, *sections: Sequence[Block] | Group
+) -> Document:
+    """A document of sections, of which those that are no groups have no titles."""
+    groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
+    return Document(command, about, title, groups)

@@ -54,6 +54,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     taken_back = (*report.undone, *report.barred * is_full)
     groups = [
+        Group("", [*_counts(report), *notes]),
         Group("", [*_trust(report), *_assumptions(report.changes)]),
         Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
         Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
@@ -61,8 +62,6 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         *validation,
         Group("", [*_ending(report, view)]),
     ]
-    head = Group("", [*_counts(report), *notes])
-    groups = [head, *(each for each in groups if each.blocks)]
     return Document("fix", shown(report.name), headline(report), groups)
 
 

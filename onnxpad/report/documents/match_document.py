@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Repadded
 from onnxpad.report import MatchReport
-from onnxpad.report.documents import Document, View, document_of
+from onnxpad.report.documents import Document, Group, View, document_of
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, listed, shown
@@ -38,10 +38,10 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        [*rewritten(found.changes, most, _lines)],
-        listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
-        listed("Tried on the whole model, nearest first:", tried, most, "-v"),
-        listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
+        Group("Changes" * is_full, [*rewritten(found.changes, most, _lines)]),
+        listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
+        listed("Tried on the whole model, nearest first", tried, most, "-v"),
+        listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
         [ending],
     )
 

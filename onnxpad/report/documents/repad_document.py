@@ -28,7 +28,7 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
         shown(report.name),
         _verdict(report),
         [*declared(report.declared), *remarks(report)],
-        [*rewritten(report.changes, most)],
+        Group("Changes" * (view == "full"), [*rewritten(report.changes, most)]),
         listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, most),
         [*_outputs(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],

@@ -59,7 +59,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         differs + ", though the outputs agree" * found.ok: padding,
         "": [f"note: {shown(line)}" for line in found.notes],
     }
-    return [Group(title, blocks) for title, blocks in parts.items() if blocks]
+    return [Group(title, blocks) for title, blocks in parts.items()]
 
 
 def verdict(report: ValidationResult) -> str:
