@@ -50,8 +50,6 @@ def page_of(document: Document) -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src \
 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
 <link rel="icon" href="data:,">
 <title>{esc(named.replace(UNBREAKABLE, " "))}</title>
 <style>{STYLE}</style>

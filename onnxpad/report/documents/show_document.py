@@ -107,8 +107,7 @@ def _ending(result: ShowResult) -> Iterator[str]:
         told = command_text(advice, result.model, result.targets)
         yield f"for {counted(count, 'operator')}: {told}"
     for each in result.others:
-        said = "; ".join(filter(None, (shown(each.message), shown(each.reason))))
-        yield f"also {each.code} {shown(each.node)}: {said}"
+        yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
 
 
 def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
