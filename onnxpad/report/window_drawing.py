@@ -75,27 +75,25 @@ def drawing_lines(picture: Picture) -> Iterator[str]:
     found = max(figures(picture), key=lambda each: len(each[1]), default=None)
     if found is None:
         return
-    (caption, rows, transposed), cell = found, 2
+    caption, rows, transposed = found
     axes, lanes = [axis for _, axis in rows], max(_LINES // len(rows) - 1, 1)
-    drawn = drawn_axes(axes, PIPED_WIDTH // cell, lanes, transposed=transposed)
-    if drawn is None:
-        cell, drawn = 1, drawn_axes(axes, PIPED_WIDTH, lanes, transposed=transposed)
+    drawn = drawn_axes(axes, PIPED_WIDTH // 2, lanes, transposed=transposed)
     yield f"{caption} ({_LEGENDS[transposed] if drawn else 'too long to draw here'})"
     columns, slides = drawn or ((), ((),) * len(axes))
     for (said, axis), windows in zip(rows, slides, strict=True):
         yield marked(said, "strong")
         cells = {at: _MARKS[kind(axis, at, transposed=transposed)] for at in columns}
-        yield from [_line(columns, cell, {**cells, None: "~"})] * bool(columns)
+        yield from [_line(columns, {**cells, None: "~"})] * bool(columns)
         for lane in sorted({lane for lane, _ in windows}):
             reads = [read for at, read in windows if at == lane]
-            dashed = {at: "-" * cell for read in reads for at in range(read[0], read[-1])}
+            dashed = {at: "--" for read in reads for at in range(read[0], read[-1])}
             tapped = {at: f"x{dashed.get(at, ' ')[1:]}" for read in reads for at in read}
-            yield _line(columns, cell, dashed | tapped)
+            yield _line(columns, dashed | tapped)
 
 
-def _line(columns: Columns, cell: int, marks: Mapping[Any, str]) -> str:
+def _line(columns: Columns, marks: Mapping[Any, str]) -> str:
     """A mark for each position that has one."""
-    return "".join(f"{marks.get(at, ' '):{cell}}" for at in columns).rstrip()
+    return "".join(f"{marks.get(at, ' '):2}" for at in columns).rstrip()
 
 
 def _axes(subject: Any) -> _Axes:

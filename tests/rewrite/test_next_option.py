@@ -151,7 +151,7 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
         "pads": {"before": 1, "after": 0},
         "auto_pads": {"before": 0, "after": 1},
         "nodes": {"before": 8, "after": 1},
-        "text": line.removeprefix("Next: "),
+        "text": line.removeprefix(f"fix {path} "),
     }
     followed = onnxpad_runs(
         "fix", path, "--diff", "--format", "json", *shlex.split(report["next"]["option"])

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.results import Repadded
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View, document_of
 from onnxpad.report.documents.repad_document import rewritten
@@ -38,7 +37,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group("Changes" * is_full, [*rewritten(found.changes, most, _lines)]),
+        Group("Changes" * is_full, [*rewritten(found.changes, most)]),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
@@ -61,12 +60,3 @@ def _measured(report: MatchReport) -> Iterator[str]:
 
 def _off(error: float) -> str:
     return f"off by {error:.2g}" if math.isfinite(error) else "of another shape, NaN or infinite"
-
-
-def _lines(change: Repadded) -> list[str]:
-    """Where the padding of an operator comes from, and how frameworks write it."""
-    titles = {"PyTorch": change.pytorch, "Keras": change.keras}
-    return [
-        change.name,
-        *(f"{name:7}  {line or 'none in one line'}" for name, line in titles.items()),
-    ]

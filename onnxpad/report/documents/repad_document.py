@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
@@ -35,27 +34,27 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
     )
 
 
-def rewritten(
-    changes: Sequence[Rewritten | Repadded],
-    most: int | None,
-    further: Callable[[Any], Sequence[str]] = lambda _: (),
-) -> Iterator[Block]:
-    """Each padding that became another, with its operators, the most frequent first.
-
-    Args:
-        changes: The operators that were changed.
-        most: How many kinds are listed; None for all.
-        further: What else is said of a change, a line each.
-    """
-    kinds = grouped(changes, lambda each: (each.before, each.after, *further(each)))
+def rewritten(changes: Sequence[Rewritten | Repadded], most: int | None) -> Iterator[Block]:
+    """Each padding that became another, with its operators, the most frequent first."""
+    kinds = grouped(changes, lambda each: (each.before, each.after, *_lines(each)))
     kinds.sort(key=len, reverse=True)
     for group in kinds[:most]:
-        first, lines = group[0], (f"  {line}" for line in further(group[0]))
-        title = f"{first.before}  becomes  {marked(first.after, 'strong')}"
+        first = group[0]
         ways = dict(zip(("before", "after"), first.answers, strict=False))
         picture = Picture(ways, first.op_type == "ConvTranspose")
-        yield Group(title, [f"  {operators(group)}", *lines, picture])
+        title = f"{first.before}  becomes  {marked(first.after, 'strong')}"
+        yield Group(title, [f"  {operators(group)}", *_lines(first), picture])
     yield from more(kinds, most)
+
+
+def _lines(change: Rewritten | Repadded) -> list[str]:
+    """Where the padding that `match` found comes from, and how frameworks write it."""
+    if not isinstance(change, Repadded):
+        return []
+    told = [change.name]
+    told.append(f"PyTorch  {change.pytorch or 'none in one line'}")
+    told.append(f"Keras    {change.keras or 'none in one line'}")
+    return [f"  {line}" for line in told]
 
 
 def _verdict(report: RepadReport) -> str:
