@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
     from onnxpad.inventory import PaddingSite
-    from onnxpad.targets.target import Cell, Target
+    from onnxpad.targets.target import Target
 
 SCHEMA = 1
 
@@ -130,16 +130,12 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 """
 
 
-def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """The lines that write a padding."""
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """A padding, and the lines that write it."""
     from onnxpad.frameworks.conventions.writing import written
 
-    lines = written(explanation.question, answer, names)
-    return {"output_padding": answer.output_padding, **lines}
-
-
-def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    return {"pads": answer.pads, **_lines(explanation, answer, *names)}
+    told = {"pads": answer.pads, "output_padding": answer.output_padding}
+    return {**told, **written(explanation.question, answer, names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -178,7 +174,7 @@ def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
             "source": CONVENTIONS[name].source,
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            **_lines(explanation, answer, *group[name]),
+            **_way(explanation, answer, *group[name]),
         }
         for name, answer in found.items()
     }
@@ -201,11 +197,6 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
         }
 
     return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
-
-
-def _when(cell: Cell) -> dict[str, object]:
-    """The conditions of a cell, as in a file but for single values, which are lists too."""
-    return {name: to_builtins(said) for name, said in cell.when.items()}
 
 
 def _files(report: CheckReport) -> list[dict[str, object]]:
@@ -256,7 +247,10 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "ExplainReport.reach": (dict[str, object] | None, _reach),
     "ExplainReport.about": (dict[str, dict[str, object]], _about),
     "TargetList.targets": (None, _targets),
-    "Cell.when": (dict[str, object], _when),
+    "Cell.when": (
+        dict[str, object],  # as in a file but for single values, which are lists too
+        lambda it: {name: to_builtins(said) for name, said in it.when.items()},
+    ),
 }
 """What is computed, by record and key: its type (its name, or None for the path's), and how."""
 

@@ -7,20 +7,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from onnxpad.errors import counted
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Document, Group, Picture, View
 from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
-from onnxpad.report.text import (
-    command,
-    configurations,
-    counted,
-    for_targets,
-    labelled,
-    remarks,
-    shown,
-)
+from onnxpad.report.text import command, configurations, for_targets, labelled, remarks, shown
 
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 

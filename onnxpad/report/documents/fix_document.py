@@ -12,17 +12,7 @@ from onnxpad.finding import Change, Finding
 from onnxpad.options import Options
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
-from onnxpad.report.documents import (
-    Block,
-    Cell,
-    Document,
-    Group,
-    NodeNames,
-    Pairs,
-    Picture,
-    Table,
-    View,
-)
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Picture, Table, View
 from onnxpad.report.layout import marked
 from onnxpad.report.text import command, counted, grouped, labelled, more, shown
 
@@ -115,7 +105,7 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         return change.code, *change.told, *proved * is_full
 
     groups = sorted(grouped(changes, variety), key=len, reverse=True)
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str | NodeNames]] = []
     for group in groups:
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
@@ -146,7 +136,7 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> Iterator[Block]:
 
     groups = grouped(findings, lambda each: (each.code, reason(each)))
     most = len(groups) if is_full else GROUPS
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str | NodeNames]] = []
     for group in groups[:most]:
         names = list(dict.fromkeys(shown(each.node) for each in group))
         where = NodeNames(names, [shown(reason(group[0]))])

@@ -11,16 +11,7 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import FIX, PaddingSite, PathNode
 from onnxpad.report import ShowResult
 from onnxpad.report import text as pieces
-from onnxpad.report.documents import (
-    Cell,
-    Document,
-    Group,
-    NodeNames,
-    Pairs,
-    Picture,
-    Table,
-    View,
-)
+from onnxpad.report.documents import Cell, Document, Group, NodeNames, Pairs, Picture, Table, View
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, grouped, shown

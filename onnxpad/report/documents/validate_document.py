@@ -9,15 +9,7 @@ from onnxpad.errors import and_list, few
 from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View
 from onnxpad.report.layout import marked
-from onnxpad.report.text import (
-    NODES_A_REASON,
-    command,
-    configurations,
-    counted,
-    grouped,
-    more,
-    shown,
-)
+from onnxpad.report.text import command, configurations, counted, grouped, more, shown
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
 OUTPUTS_A_RUN = 20
@@ -130,7 +122,7 @@ def _compared(seen: Comparison) -> tuple[str, str]:
 def _placement(place: Placement) -> str:
     provider = place.provider.removesuffix("ExecutionProvider")
     there, nodes = place.nodes - len(place.elsewhere), counted(place.nodes, "node")
-    elsewhere = f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
+    elsewhere = f"; elsewhere {few(map(shown, place.elsewhere), OUTPUTS_A_RUN)}"
     line = f"{shown(provider)} ran {there:,} of {nodes} of the {place.model} model"
     return line + elsewhere * bool(place.elsewhere)
 
