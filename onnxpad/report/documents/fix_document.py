@@ -81,7 +81,8 @@ def headline(report: FixReport) -> str:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
     untaken, stay = _nodes(report.untaken), _nodes(_kept(report))
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
-    return f"{left * bool(untaken)}{said}{f'; {stay:,} stay' * bool(stay)}"
+    ending = f"; {counted(stay, 'padding')} left" * bool(stay)
+    return f"{left * bool(untaken)}{said}{ending}"
 
 
 def _counts(report: FixReport) -> Iterator[str]:
