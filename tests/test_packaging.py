@@ -77,7 +77,7 @@ def test_what_is_built(tmp_path: Path) -> None:
     subprocess.run([*setup, *build], cwd=source, check=True, capture_output=True)
     files = {str(path.relative_to(built)) for path in built.rglob("*") if path.is_file()}
     expected = {f"onnxpad/docs/{name}.md" for name in pages()}
-    expected |= {"onnxpad/py.typed", "onnxpad/graph/schemas.txt"}
+    expected |= {"onnxpad/py.typed", "onnxpad/graph/schemas.txt", "onnxpad/page/style.css"}
     expected.remove("onnxpad/docs/README.md")
     data = ROOT / "onnxpad" / "targets" / "data"
     expected |= {f"onnxpad/targets/data/{path.name}" for path in data.glob("*.toml")}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
-from typing import Unpack
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Unpack
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
+from onnxpad.errors import OnnxpadError
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, suggesting
@@ -18,6 +20,9 @@ from onnxpad.report.documents import Document, View
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
 
+if TYPE_CHECKING:
+    from onnxpad.inventory import PaddingSite
+
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
@@ -27,6 +32,21 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
 
     _options: Options = Options()
     _convention: str = ""
+    _model: ModelSource | None = None
+
+    @cached_property
+    def _sites(self) -> Sequence[PaddingSite]:
+        from onnxpad.api.show import show
+
+        assert self._model is not None
+        asked = self._options
+        with suppress(OnnxpadError):  # a file may be gone by now
+            return show(self._model, shapes=asked.shapes, dims=asked.dims, trust=asked.trust).sites
+        return ()
+
+    def site(self, node: str) -> PaddingSite | None:
+        """The place of padding that has this node; the model is read again for the first one."""
+        return next((each for each in self._sites if node in each.names), None)
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
         """The report on this model, for the least severity that fails the check."""
@@ -87,6 +107,7 @@ def check(
             warnings=run.warnings,
             _options=user_options,
             _convention=convention or "",
+            _model=model,
         )
 
 

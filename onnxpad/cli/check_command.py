@@ -110,10 +110,12 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
     if asked.check_form == CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
-        from onnxpad.report.layout import by_path
+        from onnxpad.report.layout import text_of
 
         write(check_github(report, quiet=asked.quiet), commands=True)
-        return quiet if asked.quiet else by_path(report.document("full").groups[-1], screen())
+        document = report.document("full")
+        ending = replace(document, groups=document.groups[-1:])
+        return quiet if asked.quiet else text_of(ending, screen())
     if asked.quiet:
         from onnxpad.report.documents.check_document import findings_text
 

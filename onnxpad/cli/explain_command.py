@@ -1,7 +1,7 @@
 """`onnxpad explain`."""
 
 from onnxpad.cli.options import Asked, options_given, takes
-from onnxpad.cli.output import called, deliver, painter
+from onnxpad.cli.output import called, deliver, is_painted, require_page
 
 _WINDOW = (
     *("node", "op", "size", "kernel", "stride", "dilation", "padding"),
@@ -9,7 +9,7 @@ _WINDOW = (
 )
 
 
-@takes("model", *_WINDOW, "shapes", "dims", "form")
+@takes("model", *_WINDOW, "shapes", "dims", "form", "html")
 def explain(asked: Asked) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
@@ -22,6 +22,7 @@ def explain(asked: Asked) -> int:
     from onnxpad.api import explain as api
     from onnxpad.report.layout import Screen
 
+    require_page(asked, asked.model)
     options = options_given(asked) | asked.some(*_WINDOW)
     found = called(asked, api.explain, asked.model, **options)
-    return deliver(asked, found, text=lambda: str(found.text(Screen(paint=painter()))))
+    return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.cli.options import FILES, Asked, above, options_given
-from onnxpad.cli.output import called, options_for, painter, progress_bar, write
+from onnxpad.cli.output import called, is_painted, options_for, progress_bar, write
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
 from onnxpad.folders.paths import models_in
@@ -70,7 +70,7 @@ def over_all(
     if form == "json":
         write(json_of(report))
     else:
-        lines = report.text(Screen(None, painter())).splitlines(keepends=True)
+        lines = report.text(Screen(None, is_painted())).splitlines(keepends=True)
         failing = sum(each.exit_code > 0 for each in made)
         write("".join(lines[:failing] if asked.quiet else lines))
     return report.exit_code

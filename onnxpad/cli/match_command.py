@@ -1,12 +1,12 @@
 """`onnxpad match`."""
 
 from onnxpad.cli.options import Asked, takes
-from onnxpad.cli.output import called, deliver, saved, target_of
+from onnxpad.cli.output import called, deliver, require_page, saved, target_of
 
 
 @takes(
     *("model!", "reference!", "output", "inputs", "seconds", "rtol", "atol"),
-    *("form", "quiet", "verbose"),
+    *("form", "html", "quiet", "verbose"),
     model="It stays as it is.",
     reference="Inner tensors by the model's names for them make the search surer.",
 )
@@ -20,6 +20,7 @@ def match(asked: Asked) -> int:
     matched: nothing is written then.
     """
     target = target_of(asked, "matched") if asked.output else None
+    require_page(asked, asked.model)
 
     from onnxpad.api import match as api
 

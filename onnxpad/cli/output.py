@@ -29,8 +29,7 @@ from onnxpad.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
     from onnxpad.report import Configured
-    from onnxpad.report.documents import Document
-    from onnxpad.report.layout import Paint, Screen
+    from onnxpad.report.layout import Screen
 
 R = TypeVar("R", bound=Any)
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -84,25 +83,19 @@ def write(text: str, *, commands: bool = False) -> None:
 
 
 def screen() -> Screen:
-    """The terminal or pipe that stdout is, with or without colours."""
-    from onnxpad.report.layout import here
+    """The terminal that stdout is, with or without colours; pipes and files have 80 columns.
 
-    return here(painter())
+    The environment may say otherwise in COLUMNS. So a report is the same on every machine.
+    """
+    from onnxpad.report.layout import Screen
+
+    return Screen(max(40, shutil.get_terminal_size().columns), is_painted())
 
 
-def painter() -> Paint:
-    """Colours if stdout is a terminal and they are not turned off."""
-    from onnxpad.report.layout import marked, plain
-
+def is_painted() -> bool:
+    """Whether stdout is a terminal with colours, and they are not turned off."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return marked if wanted and sys.stdout and sys.stdout.isatty() else plain
-
-
-def document_text(document: Document) -> str:
-    """A document as text, for the screen."""
-    from onnxpad.report import layout
-
-    return layout.text_of(document, screen())
+    return bool(wanted and sys.stdout and sys.stdout.isatty())
 
 
 DELAY, TICK = 0.5, 0.25
@@ -220,9 +213,8 @@ def deliver(
     form = asked.form or asked.check_form
     if asked.html is not None:
         from onnxpad.file.external import write_whole
-        from onnxpad.page.document_page import page_of
 
-        write_whole({asked.html: [page_of(report.document("full")).encode()]})
+        write_whole({asked.html: [report.to_html().encode()]})
         report = replace(report, html=str(asked.html))
     if form == "json":
         from onnxpad.report.json import json_of

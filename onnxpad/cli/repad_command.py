@@ -6,7 +6,7 @@ from onnxpad.cli.output import called, deliver, saved, target_of
 
 @takes(
     *("model!", "to!", "only", "output", "in_place", "keep_invalid"),
-    *("shapes", "dims", "form", "quiet"),
+    *("shapes", "dims", "form", "html", "quiet"),
     output="[default: MODEL.repadded.onnx]",
     only="operators. Repeatable.",
 )

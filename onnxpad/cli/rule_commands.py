@@ -3,7 +3,7 @@
 from textwrap import fill
 
 from onnxpad.cli.options import Asked, takes
-from onnxpad.cli.output import deliver, document_text, write
+from onnxpad.cli.output import deliver, screen, write
 from onnxpad.errors import UsageError, meant
 
 
@@ -50,6 +50,7 @@ def targets(asked: Asked) -> int:
     """
     from onnxpad.report.documents.target_documents import target_document, targets_document
     from onnxpad.report.json import TargetList
+    from onnxpad.report.layout import text_of
     from onnxpad.targets.known_targets import every, load
 
     named = {name: load(name) for name in asked.names or ()}
@@ -57,7 +58,7 @@ def targets(asked: Asked) -> int:
 
     def text() -> str:
         told = target_document(named, in_full=asked.verbose) if named else targets_document(found)
-        return document_text(told)
+        return text_of(told, screen())
 
     return deliver(asked, TargetList(found, in_full=bool(named)), text=text, code=0)
 
@@ -70,10 +71,11 @@ def doctor(asked: Asked) -> int:
     """
     from onnxpad.doctor.examine import examine
     from onnxpad.report.documents.doctor_document import doctor_document
+    from onnxpad.report.layout import text_of
 
     found = examine()
     code = int(not found.ok)
-    return deliver(asked, found, text=lambda: document_text(doctor_document(found)), code=code)
+    return deliver(asked, found, text=lambda: text_of(doctor_document(found), screen()), code=code)
 
 
 @takes("page", "schema")

@@ -450,6 +450,7 @@ def padding_differences(
             name,
             (f"{one.node} ({op_type})", f"{other.node} ({op_type})"),
             (pairs_of(one.pads or ()) or one.amounts, pairs_of(other.pads or ()) or other.amounts),
+            {"original": one, "rewritten": other},
         )
         for (name, op_type), one in ours.items()
         if (other := theirs.get((name, op_type))) is not None and not _is_same(one, other)

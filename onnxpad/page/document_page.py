@@ -1,34 +1,48 @@
-"""Documents as HTML: a whole page that needs nothing else, or a part of one for notebooks."""
+"""Documents as HTML: a whole page that needs nothing else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 
 from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
-from onnxpad.page.markup import Html, el, esc, join, names, table
-from onnxpad.page.style import STYLE
+from onnxpad.page.markup import MOST, Html, el, esc, folded, join, names, table
 from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
-from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
+from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, unmarked
+from onnxpad.rewrite.registry import catalogue
+
+STYLE = (files("onnxpad") / "page" / "style.css").read_text(encoding="utf-8")
+_OPEN = 3
+"""Parts of a section under a title of their own that are open at first."""
+_LEGEND = (
+    "In pictures, dashed cells are padding, or what is cropped. A bar is a window, its dots the "
+    "elements that it reads, or writes if it is transposed."
+)
 
 
 def page_of(document: Document) -> str:
     """A page that loads nothing; sections without a title stand in its header."""
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
     sections = [
-        el("section", el("h2", _text(each.title)), _blocks(each.blocks, 3))
+        _section(each.title, _blocks(each.blocks, 3))
         for each in document.groups
-        if each.title
+        if each.title and each.blocks
     ]
-    kicker = el("p", esc(f"onnxpad {document.command}"), class_="kicker")
-    header = el("header", kicker, el("h1", esc(document.title)), *head)
-    foot = f"Made by onnxpad {__version__}. In pictures, dashed cells are padding, a bar is a "
-    foot += "window, its dots what it reads. This page loads nothing and runs no script."
-    page = el("div", header, el("main", *sections), el("footer", esc(foot)), class_="page")
+    title = document.title or f"onnxpad {document.command}"
+    about = [el("code", esc(document.about))] * bool(document.about)
+    kicker = el("p", join([esc(f"onnxpad {document.command}"), *about], " "), class_="kicker")
+    header = el("header", kicker, el("h1", _text(title)), *head)
+    legend = [el("p", esc(_LEGEND), class_="faint")] * any("<svg" in each for each in sections)
+    foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
+    told = join([header, *legend, *sections])
+    page = el("main", *_explained(told), el("footer", esc(foot)))
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    named = " - ".join(filter(None, [unmarked(title), document.about]))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -36,10 +50,8 @@ def page_of(document: Document) -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src \
 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
 <link rel="icon" href="data:,">
-<title>{esc(f"{document.title} - onnxpad {document.command}")}</title>
+<title>{esc(named.replace(UNBREAKABLE, " "))}</title>
 <style>{STYLE}</style>
 </head>
 {el("body", page)}
@@ -47,26 +59,47 @@ def page_of(document: Document) -> str:
 """
 
 
-def fragment_of(document: Document) -> str:
-    """A part of a page, as notebooks show it, without pictures and a style of its own."""
-    blocks = [block for group in document.groups for block in (group.title, *group.blocks)]
-    return el("div", _blocks([e for e in blocks if e and not isinstance(e, Picture)], 3))
+def _section(title: str, content: Html) -> Html:
+    return el("section", el("h2", _text(title)), content)
+
+
+def _explained(told: Html) -> Iterator[Html]:
+    """Content in which each code leads to what it means, which comes last."""
+    pages = [page for code, page in catalogue().items() if code in told]
+    codes = "|".join(re.escape(page.code) for page in pages)
+    link = r'<a href="#\1">\1</a>'
+    yield Html(re.sub(rf"\b({codes})\b(?![^<]*>)", link, told) if codes else told)
+    entries = []
+    for page in pages:
+        lines = map(esc, page.text.replace("## ", "").splitlines()[1:])
+        title = join([el("strong", esc(page.code)), esc(page.title)], " ")
+        entries.append(folded(title, el("div", join(lines), id=page.code, class_="entry")))
+    if entries:
+        yield _section("What the codes mean", join(entries))
 
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:
-    """Blocks one below the other, whose headings are of a level."""
-    return join(filter(None, (_block(block, level) for block in blocks)))
+    """Blocks one below the other, whose headings are of a level; a long rest is folded."""
+    told = list[Html]()
+    for place, each in enumerate(blocks):
+        block = _block(each, level, place)
+        if block and not (isinstance(each, Picture) and block in told):  # one like it is above
+            told.append(block)
+    rest = told[MOST:]
+    more = [folded(esc(f"{len(rest):,} more"), join(rest))] * bool(rest)
+    return join([*told[:MOST], *more])
 
 
-def _block(block: Block, level: int) -> Html:
+def _block(block: Block, level: int, place: int) -> Html:
     match block:
         case Table():
-            return table(block.heads, ([_cell(cell) for cell in row] for row in block.rows))
+            return table(block.heads, [[_cell(cell) for cell in row] for row in block.rows])
         case Picture():
-            return axis_pictures(block.subject)
+            return axis_pictures(block)
         case Group():
             title = el(f"h{min(level, 6)}", _text(block.title))
-            return el("div", title, _blocks(block.blocks, level + 1), class_="card")
+            content = _blocks(block.blocks, level + 1)
+            return folded(title, content, is_open=place < _OPEN, class_="card")
         case str():
             return el("p", _text(block.strip(" ")))
 
@@ -80,8 +113,9 @@ def _spans(text: str) -> Iterator[Html]:
     *marks, rest = MARKED.split(text)
     for plainly, number, marked in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         role = ROLES[number]
-        kind = role if role in {"strong", "faint"} else f"badge {role}"
-        yield from (esc(plainly), el("span", esc(marked), class_=kind))
+        kind = role if role in {"strong", "faint", "command"} else f"badge {role}"
+        tag = "code" if role == "command" else "span"
+        yield from (esc(plainly), el(tag, esc(marked), class_=kind))
     yield esc(rest)
 
 

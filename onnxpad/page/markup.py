@@ -8,6 +8,9 @@ from typing import NewType
 
 from onnxpad.report.text import counted, shown
 
+MOST = 24
+"""Rows of a table, or blocks of a section, that are not folded."""
+
 Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
@@ -40,8 +43,8 @@ def join(parts: Iterable[Html], between: str = "\n") -> Html:
     return Html(between.join(parts))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
-    """A table that scrolls sideways where it is wider than the page.
+def table(head: Sequence[str], rows: Sequence[Sequence[Html]]) -> Html:
+    """A table that scrolls sideways where it is wider than the page; a long one is folded.
 
     Args:
         head: The titles of the columns.
@@ -54,7 +57,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
     )
     content = el("table", *[el("thead", titles)] * any(head), el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
-    return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
+    found = el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
+    return found if len(rows) <= MOST else folded(esc(counted(len(rows), "row")), found)
 
 
 def names(items: Sequence[str]) -> Html:
@@ -62,5 +66,9 @@ def names(items: Sequence[str]) -> Html:
     if len(items) <= 3:
         return join((el("code", esc(item)) for item in items), ", ")
     listed = (el("li", el("code", esc(item))) for item in items)
-    summary = el("summary", esc(counted(len(items), "operator")))
-    return el("details", summary, el("ul", join(listed), class_="names"))
+    return folded(esc(counted(len(items), "operator")), el("ul", join(listed), class_="names"))
+
+
+def folded(title: Html, content: Html, *, is_open: bool = False, **more: str) -> Html:
+    """Content below a title that opens and closes it."""
+    return el("details", el("summary", title), content, open="" if is_open else None, **more)

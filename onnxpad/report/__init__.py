@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Mapping
+from html import escape
 from importlib import import_module
 from json import loads
 from textwrap import shorten
@@ -114,7 +115,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""
-        return str(_named("page.document_page", "fragment_of")(self.document()))
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_html(self) -> str:
         """The whole report as one self-contained HTML page, as the command's `--html` writes it."""
@@ -261,6 +262,10 @@ class FileReport(Noted, frozen=True):
     path: str = "model"
     findings: tuple[Finding, ...] = ()
     error: str = ""
+
+    def site(self, node: str) -> PaddingSite | None:
+        """The place of the padding that a finding on this node is about, if that is known."""
+        return None
 
     def __repr__(self) -> str:
         """The class, the path, and how much was found."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
     from onnxpad.inventory import PaddingSite
-    from onnxpad.targets.target import Cell, Target
+    from onnxpad.targets.target import Target
 
 SCHEMA = 1
 
@@ -89,17 +89,18 @@ VIEWS: Mapping[str, str] = {
     "next? html? validation ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
-    "PaddingDifference": "... pads - totals",
+    "PaddingDifference": "... pads - totals sites",
+    **dict.fromkeys(("Repadded", "Rewritten"), "... - answers"),
     "FileOutcome": "... report - text",
     "FolderReport": "ran files codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
-    "data=delivery.data seconds",
+    "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
     "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
     "declared written=delivery.written? older=delivery.older? data=delivery.data "
-    "seconds notes warnings ~config",
+    "seconds notes warnings html? ~config",
     "ShowResult": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",
     "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
@@ -111,7 +112,7 @@ VIEWS: Mapping[str, str] = {
     "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
     "padding=question.padding output_padding=question.output_padding output_size=reach.output "
     "reach conventions agree refused classes=survey.classes period=survey.period "
-    "since=survey.since periods=survey.periods about",
+    "since=survey.since periods=survey.periods about html?",
     "Answer": "pads output",
     "Need": "size output without_padding=bare nearest sums=totals",
     "Diagnosis": "ok ...",
@@ -129,16 +130,12 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 """
 
 
-def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """The lines that write a padding."""
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """A padding, and the lines that write it."""
     from onnxpad.frameworks.conventions.writing import written
 
-    lines = written(explanation.question, answer, names)
-    return {"output_padding": answer.output_padding, **lines}
-
-
-def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    return {"pads": answer.pads, **_lines(explanation, answer, *names)}
+    told = {"pads": answer.pads, "output_padding": answer.output_padding}
+    return {**told, **written(explanation.question, answer, names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -177,7 +174,7 @@ def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
             "source": CONVENTIONS[name].source,
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            **_lines(explanation, answer, *group[name]),
+            **_way(explanation, answer, *group[name]),
         }
         for name, answer in found.items()
     }
@@ -200,11 +197,6 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
         }
 
     return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
-
-
-def _when(cell: Cell) -> dict[str, object]:
-    """The conditions of a cell, as in a file but for single values, which are lists too."""
-    return {name: to_builtins(said) for name, said in cell.when.items()}
 
 
 def _files(report: CheckReport) -> list[dict[str, object]]:
@@ -255,7 +247,10 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "ExplainReport.reach": (dict[str, object] | None, _reach),
     "ExplainReport.about": (dict[str, dict[str, object]], _about),
     "TargetList.targets": (None, _targets),
-    "Cell.when": (dict[str, object], _when),
+    "Cell.when": (
+        dict[str, object],  # as in a file but for single values, which are lists too
+        lambda it: {name: to_builtins(said) for name, said in it.when.items()},
+    ),
 }
 """What is computed, by record and key: its type (its name, or None for the path's), and how."""
 

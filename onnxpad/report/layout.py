@@ -6,9 +6,8 @@ No line is broken inside a word: a name that is longer than the screen stays who
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from operator import gt
 from typing import Any
@@ -17,12 +16,11 @@ from msgspec import Struct
 
 from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
 
-Paint = Callable[[str, str], str]  # (text, role) -> the text to print
-
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
 
-_SGR = {"good": "32", "info": "36", "warning": "33", "error": "1;31", "strong": "1", "faint": "2"}
+_NAMED = ("good", "info", "warning", "error", "strong", "faint", "command")
+_SGR = dict(zip(_NAMED, ("32", "36", "33", "1;31", "1", "2", "1;36"), strict=True))
 ROLES = {code: role for role, code in _SGR.items()}
 """The role by the number that marks it."""
 MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
@@ -34,13 +32,8 @@ _LEAST = 24
 """Columns that the last cell of a row has at least."""
 
 
-def plain(text: str, role: str) -> str:
-    """The text without colours: for files, pipes and NO_COLOR."""
-    return text
-
-
 def marked(text: str, role: str) -> str:
-    """The text marked with its role: a severity, `good`, `strong` or `faint`.
+    """The text marked with its role: a severity, `good`, `strong`, `faint` or `command`.
 
     The marks are the colours of terminals. Every renderer reads them or drops them; no name that
     was made safe has any.
@@ -51,20 +44,6 @@ def marked(text: str, role: str) -> str:
 def unmarked(text: str) -> str:
     """The text without marks."""
     return _COLOURS.sub("", text)
-
-
-def cells(text: str) -> int:
-    """The number of characters of a text, which are taken to be equally wide."""
-    return len(unmarked(text))
-
-
-def here(paint: Paint) -> Screen:
-    """The screen of this process: its terminal, or a pipe.
-
-    Pipes and files are 80 columns wide, unless the environment says so in COLUMNS, so that a report
-    is the same on every machine.
-    """
-    return Screen(max(40, shutil.get_terminal_size().columns), paint)
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
@@ -83,11 +62,11 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
     """
     if width is None:
         return [(first + text).replace(UNBREAKABLE, " ")]
-    rest = " " * cells(first) if rest is None else rest
+    rest = " " * len(unmarked(first)) if rest is None else rest
     text = MARKED.sub(lambda it: " ".join(marked(e, ROLES[it[1]]) for e in it[2].split(" ")), text)
     lines, line, begin = list[str](), first, True
     for word in text.split(" "):
-        if not begin and cells(line) + 1 + cells(word) > width:
+        if not begin and len(unmarked(line)) + 1 + len(unmarked(word)) > width:
             lines.append(line)
             line, begin = rest, True
         line += word if begin else f" {word}"
@@ -100,16 +79,16 @@ class Screen(Struct, frozen=True):
 
     Attributes:
         width: Its columns; None if lines are never broken.
-        paint: Colours, or none.
+        is_painted: Whether it has colours.
     """
 
     width: int | None = PIPED_WIDTH
-    paint: Paint = plain
+    is_painted: bool = False
 
     def block_lines(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The lines of blocks of a document, without marks where nothing is painted."""
         lines = (line for block in blocks for line in self._lines_of_block(block))
-        return lines if self.paint is not plain else map(unmarked, lines)
+        return lines if self.is_painted else map(unmarked, lines)
 
     def _lines_of_block(self, block: Block) -> Iterable[str]:
         match block:
@@ -133,7 +112,7 @@ class Screen(Struct, frozen=True):
             told.insert(0, [each and marked(each, "faint") for each in heads])
         lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
-        widths = [max(map(cells, column)) for column in columns]
+        widths = [max(len(unmarked(text)) for text in column) for column in columns]
         least = [_longest_word(column) + 2 for column in columns]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below = sum(map(min, widths, least)) > room
@@ -146,7 +125,9 @@ class Screen(Struct, frozen=True):
             [wrapped(text, width, "", hang) for text in column]
             for column, width in zip(columns, widths, strict=True)
         ]
-        widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
+        widths = [
+            max(len(unmarked(line)) for lines in column for line in lines) for column in drawn
+        ]
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
         for place, lines in enumerate(lasts):
@@ -154,30 +135,32 @@ class Screen(Struct, frozen=True):
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
             for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
                 room_of = zip(parts, [*widths, 0], strict=False)
-                yield "".join(f"  {e}{' ' * (n - cells(e))}" for e, n in room_of).rstrip()
+                yield "".join(f"  {e}{' ' * (n - len(unmarked(e)))}" for e, n in room_of).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections, or by path."""
+    about = document.about and marked(document.about, "strong")
+    headline = [": ".join(filter(None, [about, document.title]))]
     if document.by_path:
-        return "".join(by_path(group, screen) for group in document.groups)
-    sections = []
-    for group in document.groups:
-        head = [marked(group.title, "strong")] * bool(group.title)
-        sections.append("\n".join(screen.block_lines([*head, *group.blocks])))
-    return "\n\n".join(filter(None, sections)) + "\n"
+        groups = [*document.groups, Group("", headline)]
+        return "".join(by_path(group, screen) for group in groups)
+    first, *rest = document.groups
+    groups = [Group("", [*filter(None, headline), *first.blocks]), *rest]
+    titled = (Group(each.title and marked(each.title, "strong"), each.blocks) for each in groups)
+    return "\n\n".join("\n".join(screen.block_lines([e])) for e in titled if e.blocks) + "\n"
 
 
 def by_path(group: Group, screen: Screen) -> str:
     """A section about a file as text: lines that are never broken, each with the path."""
     path = f"{group.title}: " if group.title else ""
-    lines = Screen(None, screen.paint).block_lines(f"{path}{line}" for line in group.blocks)
-    return "".join(f"{line}\n" for line in lines)
+    told = (f"{path}{line}" for line in group.blocks if isinstance(line, str))
+    return "".join(f"{line}\n" for line in Screen(None, screen.is_painted).block_lines(told))
 
 
 def _longest_word(texts: Iterable[str]) -> int:
-    return max((cells(word) for text in texts for word in text.split(" ")), default=0)
+    return max((len(unmarked(word)) for text in texts for word in text.split(" ")), default=0)
 
 
 UNBROKEN = Screen(width=None)

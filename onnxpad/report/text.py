@@ -10,7 +10,8 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.layout import marked
+from onnxpad.report.documents import Group
+from onnxpad.report.layout import UNBREAKABLE, marked
 
 NODES_A_REASON = 8
 
@@ -25,6 +26,11 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def command(text: str) -> str:
+    """A command to type, in one piece, which pages let a reader copy."""
+    return marked(shown(text).replace(" ", UNBREAKABLE), "command")
 
 
 def for_targets(names: Sequence[str]) -> str:
@@ -52,9 +58,9 @@ def more(items: Sequence[object], most: int | None, where: str = "--format json"
 
 def listed(
     head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
-) -> list[str]:
-    """The first lines below a heading, and the number of others; nothing without any."""
-    return [head, *lines[:most], *more(lines, most, where)] if lines else []
+) -> Group:
+    """The first lines as a section, and the number of others; an empty one without any."""
+    return Group(head * bool(lines), [*lines[:most], *more(lines, most, where)])
 
 
 def remarks(report: Noted) -> Iterator[str]:
@@ -68,18 +74,13 @@ def remarks(report: Noted) -> Iterator[str]:
 def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
     """A line for each configuration file that held: what it says."""
     for models in grouped(filter(None, configs), lambda each: each.path):
-        said = ", ".join(dict.fromkeys(text for each in models for text in _said(each.options)))
+        options = (pair for each in models for pair in each.options.items())
+        told = (
+            f"{key} {said if isinstance(said, str) else ' '.join(said)}" for key, said in options
+        )
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        yield f"note: configured{many} by {shown(models[0].path)}: {shown(said)}"
-
-
-def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
-    """What the keys of a configuration say, each size by itself."""
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from (f"{key} {f'{name}=' * bool(name)}{text}" for name, text in value.items())
-        else:
-            yield f"{key} {value if isinstance(value, str) else ' '.join(value) or 'none'}"
+        said = shown(", ".join(dict.fromkeys(told)))
+        yield f"note: configured{many} by {shown(models[0].path)}: {said}"
 
 
 def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:

@@ -1,4 +1,4 @@
-"""Windows over one padded axis, laid out in cells for a terminal or a picture.
+"""Windows over padded axes: which are drawn, and laid out in cells for a terminal or a picture.
 
 A long axis loses its middle: conventions differ at the ends only. The axis of a transposed
 convolution is its output, which pads crop.
@@ -6,11 +6,20 @@ convolution is its output, which pads crop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from onnxpad.arithmetic.window import transposed_output_size
-from onnxpad.frameworks.conventions.question import AxisAnswer
+from onnxpad.arithmetic.size import Size, evaluate
+from onnxpad.arithmetic.window import Window, axis_names, pool_output_size, transposed_output_size
+from onnxpad.errors import and_list
+from onnxpad.finding import Change
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer
+from onnxpad.report.documents import Picture
+from onnxpad.report.layout import PIPED_WIDTH, marked
+from onnxpad.report.text import grouped, shown
+
+if TYPE_CHECKING:
+    from onnxpad.inventory import PaddingSite
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 Columns = tuple[int | None, ...]
@@ -18,16 +27,132 @@ Columns = tuple[int | None, ...]
 Windows = tuple[tuple[int, range], ...]
 """Windows over an axis: the line below it, from 0 on, and the positions that each one reads, or
 writes if transposed."""
+Rows = Sequence[tuple[str, AxisAnswer]]
+"""The paddings of an axis, each with its words."""
 
 _MOST_LANES = 4
+_MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
+_LEGENDS = (
+    "o data, . padding, x-x a window",
+    "o kept, . cropped, + appended, x-x what an input writes",
+)
+_LINES = 18
+_SIZES, _EXAMPLES = 256, 2
+"""Open sizes that are looked at, and those that are drawn, for example."""
+_Axes = Iterator[tuple[str, str, AxisAnswer]]
+"""Axes by name, each with the size for which it is told, if that is open."""
 
 
-def kind(axis: AxisAnswer, position: int, *, transposed: bool = False) -> Kind:
-    """The kind of element at a position; those of the data count from 0."""
+def figures(picture: Picture) -> Iterator[tuple[str, Rows, bool]]:
+    """The words on each axis, what is padded there, and whether that is cropped; like ones once."""
+    axes: dict[str, dict[str, AxisAnswer]] = {}
+    crops = picture.transposed
+    for label, given in picture.subject.items():
+        subject = given() if callable(given) else given
+        crops |= getattr(subject, "kind", "") == "transposed"
+        for name, size, axis in _axes(subject):
+            axes.setdefault(name, {})[", ".join(filter(None, (label, size)))] = axis
+    for alike in grouped(axes.items(), lambda each: (*each[1].items(),)):
+        names, (_, ways) = and_list(name for name, _ in alike), alike[0]
+        same = grouped(ways.items(), lambda each: each[1])
+        found = [(", ".join(label for label, _ in some), some[0][1]) for some in same]
+        sizes = " or ".join(dict.fromkeys(str(axis.size) for _, axis in found))
+        window, verb = found[0][1].window, "cropped" if crops else "padded"
+        rows = [
+            (
+                f"{shown(label)}: " * (len(found) > 1)
+                + f"{verb} {axis.begin} before and {axis.end} after, output {axis.output}",
+                axis,
+            )
+            for label, axis in found
+        ]
+        slides = f"kernel {window.kernel}, stride {window.stride}, dilation {window.dilation}"
+        yield f"{names}: size {sizes}, {slides}", rows, crops
+
+
+def drawing_lines(picture: Picture) -> Iterator[str]:
+    """A picture in characters, for a terminal: the axis on which most is different."""
+    found = max(figures(picture), key=lambda each: len(each[1]), default=None)
+    if found is None:
+        return
+    caption, rows, transposed = found
+    axes, lanes = [axis for _, axis in rows], max(_LINES // len(rows) - 1, 1)
+    drawn = drawn_axes(axes, PIPED_WIDTH // 2, lanes, transposed=transposed)
+    yield f"{caption} ({_LEGENDS[transposed] if drawn else 'too long to draw here'})"
+    columns, slides = drawn or ((), ((),) * len(axes))
+    for (said, axis), windows in zip(rows, slides, strict=True):
+        yield marked(said, "strong")
+        cells = {at: _MARKS[kind(axis, at, transposed=transposed)] for at in columns}
+        yield from [_line(columns, {**cells, None: "~"})] * bool(columns)
+        for lane in sorted({lane for lane, _ in windows}):
+            reads = [read for at, read in windows if at == lane]
+            dashed = {at: "--" for read in reads for at in range(read[0], read[-1])}
+            tapped = {at: f"x{dashed.get(at, ' ')[1:]}" for read in reads for at in read}
+            yield _line(columns, dashed | tapped)
+
+
+def _line(columns: Columns, marks: Mapping[Any, str]) -> str:
+    """A mark for each position that has one."""
+    return "".join(f"{marks.get(at, ' '):2}" for at in columns).rstrip()
+
+
+def _axes(subject: Any) -> _Axes:
+    match subject:
+        case Change() as change:
+            yield from _proved(change)
+        case Answer() as answer:
+            names = axis_names(len(answer.axes))
+            yield from ((name, "", axis) for name, axis in zip(names, answer.axes, strict=True))
+        case site if site is not None:
+            yield from _of_site(site)
+
+
+def _proved(change: Change) -> _Axes:
+    """The axes of a certificate at their sizes; at some, for example, where these are open."""
+    axes: Any = change.certificate.facts.get("axes") or ()
+    for axis in axes:
+        cases = axis.get("cases")
+        rows = cases["rows"][:_EXAMPLES] if isinstance(cases, Mapping) else [axis]
+        for row in rows:
+            told = axis.get("kernel"), row["size"], row["start"], row["windows"]
+            if all(isinstance(each, int) for each in told):
+                window = Window(axis["kernel"], axis["stride"], axis["dilation"])
+                size, start, windows = told[1:]
+                end = start + (windows - 1) * window.stride + window.extent - size
+                answer = AxisAnswer(size, window, -start, max(end, 0), windows)
+                yield f"axis {axis['axis']}", f"size {size}" * (row is not axis), answer
+
+
+def _of_site(site: PaddingSite) -> _Axes:
+    """The axes whose sizes and padding are known, or at least are formulas."""
+    for axis, window in zip(site.axes, site.windows, strict=False):
+        numbers = axis.extent, *axis.pair
+        symbols = {each for e in numbers if isinstance(e, Size) for each in e.symbols}
+        known = all(isinstance(each, int | Size) for each in numbers)
+        found: dict[tuple[int, int], int] = {}
+        for step in range(_SIZES if symbols else 1) if known and isinstance(window, Window) else ():
+            at = {each.name: each.sizes.value(min(step, each.sizes.count - 1)) for each in symbols}
+            size, begin, end = (evaluate(each, at) for each in numbers)
+            if size >= 2 * window.extent or not symbols:
+                found.setdefault((begin, end), size)
+        for (begin, end), size in [*found.items()][:_EXAMPLES]:
+            if site.kind == "transposed":
+                output = transposed_output_size(size, window, begin, end)
+            else:
+                ceil = site.read("ceil_mode", False)
+                output = pool_output_size(size, window, begin, end, ceil_mode=ceil)
+            answer = AxisAnswer(size, window, begin, end, output)
+            yield axis.name, f"size {size}" * bool(symbols), answer
+
+
+def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) -> Kind:
+    """The kind of element at a position; those of the data count from 0, None is the middle."""
     line, real = range(-axis.begin, axis.size + axis.end), range(axis.size)
     if transposed:
         line = range(transposed_output_size(axis.size, axis.window, 0, 0))
         real = range(axis.begin, axis.begin + axis.output)
+    if position is None:
+        return "nothing"
     if position in real:
         return "appended" if transposed and position >= line.stop else "data"
     outside: Kind = "cropped" if transposed else "padding"
@@ -47,7 +172,7 @@ def drawn_axes(
         inner = max(each.begin for each in axes), min(ends)
     reach = (at + (n - 1) * a.window.stride + a.window.extent for a, (at, n) in pairs)
     first, last = min(0, *(start for start, _ in slides)), max(*ends, *reach)
-    columns: Columns = tuple(range(first, last))
+    columns: Columns = tuple(range(first, min(last, first + cells)))
     if last - first > cells:
         half = (cells - 1) // 2
         longest = max(each.window.extent for each in axes)

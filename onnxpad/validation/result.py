@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, cast
 
 from msgspec import Struct
@@ -144,11 +145,13 @@ class PaddingDifference(Struct, frozen=True):
         nodes: The operator in each model, such as `Conv_12 (Conv)`.
         totals: The total padding in each, with that of the `Pad`s upstream: (begin, end) for each
             spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
+        sites: The places of the padding (`inventory.PaddingSite`) by model, for a picture.
     """
 
     tensor: str
     nodes: tuple[str, str]
     totals: tuple[Pairs | str, Pairs | str]
+    sites: Mapping[str, object] = {}
 
     @property
     def pads(self) -> tuple[str, str]:

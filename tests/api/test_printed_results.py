@@ -51,9 +51,11 @@ def test_print_gives_what_the_command_prints(name: str, options: list[object]) -
 
 
 @each_row("name", CALLS)
-def test_lines_fit_80_columns(name: str) -> None:
-    for line in str(called(name, onnx.load(PORT))).splitlines():
+def test_lines_fit_80_columns_and_pages_draw_padding(name: str) -> None:
+    found = called(name, onnx.load(PORT))
+    for line in str(found).splitlines():
         assert len(line) <= 80 or " " not in line.strip() or "misconverted" in line
+    assert ("<svg" in found.to_html()) == (name in {"show", "match", "repad", "explain"})
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -31,7 +31,7 @@ class Result(Struct, frozen=True):
     def exit_code(self) -> int:
         return 0 if self.ok else 3
 
-    def document(self, _: str) -> str:
+    def to_html(self) -> str:
         return "PAGE\n"
 
     def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
@@ -194,7 +194,6 @@ def test_validate(
     (tmp_path / "page.html").unlink(missing_ok=True)
     calls.reports.clear()
     calls.answer("validate")
-    calls.replace("onnxpad.page.document_page", "page_of", str)
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.result = Result(ok=ok, outcome=outcome, failure="why", is_quiet_success=ok)
     code = asked(

@@ -80,9 +80,8 @@ def model(tmp_path: Path) -> Path:
 class TestNode:
     def test_the_pad_in_front_is_left_out(self, model: Path) -> None:
         text = told(model, "--node", "stem")
-        first, second, _third = text.splitlines()[:3]
-        assert first == f"{model}: stem"
-        assert second == "conv of 24x20: kernel 3x3, stride 2x2"
+        assert f"{model}: stem" in " ".join(text.split())
+        assert "conv of 24x20: kernel 3x3, stride 2x2" in " ".join(text.split())
         document = as_json(model, "--node", "stem")
         assert (document["node"], document["padded"]) == ("stem", [25, 21])
 

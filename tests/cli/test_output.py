@@ -12,9 +12,8 @@ import typer
 
 from onnxpad.cli.failures import explained, tell_as_json, wants_json
 from onnxpad.cli.gone import GONE
-from onnxpad.cli.output import painter, report_error, write
+from onnxpad.cli.output import is_painted, report_error, write
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.report.layout import marked, plain
 from tests.support.rows import each_row
 
 
@@ -37,9 +36,9 @@ def test_colours_are_for_terminals_that_want_them(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    assert painter() is (marked if colours else plain)
+    assert is_painted() is colours
     monkeypatch.setattr(sys, "stdout", None)
-    assert painter() is plain
+    assert not is_painted()
 
 
 @each_row(

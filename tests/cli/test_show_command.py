@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onnxpad.api.show import show
-from onnxpad.report.layout import Screen, marked
+from onnxpad.report.layout import Screen
 from tests.support import ROOT, onnxpad_runs
 
 MODEL = ROOT / "models" / "zeropad_dynamo.onnx"
@@ -28,6 +28,7 @@ def test_the_table_has_a_row_for_each_form() -> None:
     head, _, table = told(MODEL).partition("\n\n")
     lines = table.splitlines()
     assert [line.split()[-2:] for line in lines if "fix rewrites" in line]
+    assert {"Conv 3x3", "Conv 3x3,"} <= {line[2:11].rstrip() for line in lines}  # one has strides
     words = [str(MODEL), f"{MODEL}:"]
     assert all(len(line) <= 80 for line in (head.splitlines() + lines) if line not in words)
 
@@ -76,4 +77,4 @@ def test_print_gives_the_report() -> None:
 def test_colours() -> None:
     found = show(MODEL)
     escaped = re.compile(r"\x1b\[[0-9;]*m")
-    assert escaped.sub("", found.text(Screen(80, marked))) == found.text()
+    assert escaped.sub("", found.text(Screen(80, is_painted=True))) == found.text()

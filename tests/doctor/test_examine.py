@@ -17,7 +17,7 @@ from onnxpad.doctor.examine import Diagnosis, Machine, Problem, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
+from onnxpad.report.layout import UNBROKEN, Screen, text_of
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError
@@ -217,7 +217,9 @@ def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     assert all(
         line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
     )
-    bare = re.sub(r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, marked)))
+    bare = re.sub(
+        r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, is_painted=True))
+    )
     assert bare == text_of(doctor_document(found), UNBROKEN)
 
 

@@ -51,9 +51,9 @@ def test_fix_a_tree() -> None:
     assert code == 2
     assert lines[0].startswith("in/damaged.onnx: model (exit code 2): ")
     assert lines[1:] == [
-        "in/a/same.onnx: 1 change -> out/a/same.onnx",
+        "in/a/same.onnx: 1 change, validated -> out/a/same.onnx",
         "in/b/plain.onnx: nothing to change -> out/b/plain.onnx",
-        "in/open.onnx: 1 change -> out/open.onnx",
+        "in/open.onnx: 1 change, validated -> out/open.onnx",
         "",
         "4 models: 1 model, 2 fixed, 1 unchanged",
         "  PAD101 2 in 2 models",
@@ -76,7 +76,7 @@ def test_results_beside_models_are_no_inputs() -> None:
 def test_one_model_in_a_process_of_its_own() -> None:
     path = "in/a/same.onnx"
     for words, line in (
-        ("--time-limit=60", f"1 change -> {path}"),
+        ("--time-limit=60", f"1 change, validated -> {path}"),
         ("--jobs=1", "nothing to change"),
     ):
         code, lines = told("fix", path, "--in-place", words)
@@ -113,7 +113,7 @@ def test_a_size_that_is_typed_is_of_each_model() -> None:
     code, lines = told("fix", "in/open.onnx", "in/a", "-o", "out", "--dim", "n=8")
     assert code == 2
     assert lines[0].startswith("in/a/same.onnx: usage (exit code 2): ")
-    assert lines[1] == "in/open.onnx: 1 change -> out/open.onnx"
+    assert lines[1] == "in/open.onnx: 1 change, validated -> out/open.onnx"
 
 
 def test_validate_two_trees() -> None:

@@ -14,7 +14,6 @@ class Page(HTMLParser):
         text: All visible text.
         tags: Every element, in order, with its attributes.
         ids: The names that links can lead to.
-        captions: The captions of tables.
     """
 
     def __init__(self, text: str) -> None:
@@ -22,7 +21,6 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.headings: list[tuple[int, str]] = []
         self.tags: list[tuple[str, dict[str, str]]] = []
-        self.captions: list[str] = []
         self._open: list[str] = []
         self._texts: list[str] = []
         self.feed(text)
@@ -50,8 +48,6 @@ class Page(HTMLParser):
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
         if tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
             self.headings.append((int(tag[1]), ""))
-        if tag == "caption":
-            self.captions.append("")
         if tag not in _VOID:
             self._open.append(tag)
 
@@ -67,12 +63,10 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keeps text, also as that of the heading or caption around it."""
+        """Keeps text, also as that of the heading around it."""
         if "style" in self._open:
             return
         self._texts.append(data)
         if any(tag[0] == "h" and tag[1:].isdigit() for tag in self._open):
             level, text = self.headings[-1]
             self.headings[-1] = (level, text + data)
-        if "caption" in self._open:
-            self.captions[-1] += data

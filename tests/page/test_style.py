@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from onnxpad.page.style import STYLE
+from onnxpad.page.document_page import STYLE
 
 FOUND = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", STYLE)
 LIGHT, DARK = ({name: colours[place] for name, *colours in FOUND} for place in (0, 1))

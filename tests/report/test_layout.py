@@ -2,8 +2,9 @@
 
 import pytest
 
+from onnxpad.cli.output import screen
 from onnxpad.report.documents import Pairs
-from onnxpad.report.layout import Screen, cells, here, marked, wrapped
+from onnxpad.report.layout import Screen, marked, unmarked, wrapped
 from tests.support.rows import each_row
 
 
@@ -12,7 +13,7 @@ from tests.support.rows import each_row
     [("", 0), ("ab", 2), ("é", 1), (marked("ab", "good"), 2)],
 )
 def test_the_cells_of_a_text(text: str, count: int) -> None:
-    assert cells(text) == count
+    assert len(unmarked(text)) == count
 
 
 @each_row(
@@ -39,14 +40,17 @@ def test_the_screen_of_this_process(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert here(marked) == Screen(width, marked)
+    assert screen() == Screen(width)
 
 
 def test_no_mark_goes_over_the_end_of_a_line() -> None:
     text = marked("ab cd ef gh", "faint")
     ab, cd, ef, gh = (marked(word, "faint") for word in ("ab", "cd", "ef", "gh"))
-    assert [*Screen(10, marked).block_lines([f"  {text}"])] == [f"  {ab} {cd} {ef}", f"    {gh}"]
+    assert [*Screen(10, is_painted=True).block_lines([f"  {text}"])] == [
+        f"  {ab} {cd} {ef}",
+        f"    {gh}",
+    ]
     assert [*Screen(10).block_lines([f"  {text}"])] == ["  ab cd ef", "    gh"]
     rows = [("name", f"of {text}")]
     lines = ["  name", f"      of {ab} {cd}", f"      {ef} {gh}"]
-    assert [*Screen(16, marked).block_lines([Pairs(rows)])] == lines
+    assert [*Screen(16, is_painted=True).block_lines([Pairs(rows)])] == lines

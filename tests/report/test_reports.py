@@ -14,7 +14,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, Site
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidationResult
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import Paint, Screen, marked, plain
+from onnxpad.report.layout import Screen
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -46,14 +46,14 @@ def in_json(record: Any) -> list[str]:
     return [name for name in names if name]
 
 
-def fix_text(report: FixReport, paint: Paint = plain) -> str:
+def fix_text(report: FixReport, painted: bool = False) -> str:
     """The whole report, without broken lines."""
-    return report.text(Screen(None, paint), "full")
+    return report.text(Screen(None, painted), "full")
 
 
-def whole(report: ValidationResult, paint: Paint = plain) -> str:
+def whole(report: ValidationResult, painted: bool = False) -> str:
     """The whole report of `validate`, without broken lines."""
-    return report.text(Screen(None, paint), "full")
+    return report.text(Screen(None, painted), "full")
 
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
@@ -151,7 +151,7 @@ class TestFixText:
 
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
-        painted = fix_text(report, marked)
+        painted = fix_text(report, True)
         assert "\x1b[" in painted
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == fix_text(report)
 

@@ -142,8 +142,8 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
     path = tmp_path / "net.onnx"
     onnx.save(net(COMPUTED), path)
     option = "--dynamic auto-pad"
-    line = f"Next: {option} would change Pads 1 -> 0, auto_pads 0 -> 1, nodes 8 -> 1"
-    assert f"\n{line}\n" in onnxpad_runs("fix", path).stdout
+    line = f"fix {path} {option} would change Pads 1 -> 0, auto_pads 0 -> 1, nodes 8 -> 1"
+    assert f"Next: onnxpad {line} " in " ".join(onnxpad_runs("fix", path).stdout.split())
     report = json.loads(onnxpad_runs("fix", path, "--diff", "--format", "json").stdout)
     assert report["next"] == {
         "option": option,
@@ -151,7 +151,7 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
         "pads": {"before": 1, "after": 0},
         "auto_pads": {"before": 0, "after": 1},
         "nodes": {"before": 8, "after": 1},
-        "text": line.removeprefix("Next: "),
+        "text": line.removeprefix(f"fix {path} "),
     }
     followed = onnxpad_runs(
         "fix", path, "--diff", "--format", "json", *shlex.split(report["next"]["option"])

@@ -75,6 +75,7 @@ class ExplainReport(Struct, frozen=True, dict=True):
         agree: The conventions that compute the same at this size, in groups; each is in one.
         about: The node of a model that this is about; None if it is about no model.
         reach: What gives the output size that was asked for; None if none was.
+        html: Path of the page written; empty if none was asked for.
     """
 
     question: Question
@@ -83,6 +84,7 @@ class ExplainReport(Struct, frozen=True, dict=True):
     agree: tuple[tuple[str, ...], ...]
     about: About | None = None
     reach: Reach | None = None
+    html: str = ""
 
     @property
     def op(self) -> Op:

@@ -112,6 +112,13 @@ def questions_of(
     return [Question(op, tuple(each), windows) for each in asked]
 
 
+def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tuple[Answer, ...]:
+    """The windows of an operator with each padding; where a size is open, at a long one."""
+    sizes = tuple(size if isinstance(size, int) else None for size in extents)
+    asked, *_ = questions_of(op_of(site) or "conv", site.windows, sizes)
+    return tuple(answer_of(each, asked) for each in paddings)
+
+
 def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
     """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
     op = op_of(site)

@@ -29,7 +29,7 @@ from onnxpad.frameworks.repadding.comparing import (
     bits,
     trial,
 )
-from onnxpad.frameworks.repadding.intents import lines_of
+from onnxpad.frameworks.repadding.intents import answers_of, lines_of
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
 from onnxpad.frameworks.repadding.sites import described
@@ -333,4 +333,5 @@ class _Task:
                     attributes(padding),
                     lines["pytorch"],
                     lines["keras"],
+                    answers_of(site, sizes or site.sizes, site.padding, padding),
                 )

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.table import Intent
 from onnxpad.validation.result import Comparison
 
@@ -46,6 +47,7 @@ class Repadded(Operator, frozen=True):
         attributes: Its attributes of padding after, by name.
         pytorch: A line of PyTorch that pads so at these sizes; empty where there is none.
         keras: The same of Keras.
+        answers: What it does before and after, at its sizes.
     """
 
     before: str
@@ -54,6 +56,7 @@ class Repadded(Operator, frozen=True):
     attributes: Mapping[str, object]
     pytorch: str = ""
     keras: str = ""
+    answers: tuple[Answer, ...] = ()
 
 
 class Matching(Struct, frozen=True, dict=True):
@@ -100,6 +103,7 @@ class Rewritten(Operator, frozen=True):
         after: Its padding after.
         attributes_before: Its attributes of padding before, by name; absent ones are defaults.
         attributes_after: The same after.
+        answers: What it does before and after, at its sizes, or at some where these are open.
     """
 
     intent: Intent
@@ -107,6 +111,7 @@ class Rewritten(Operator, frozen=True):
     after: str
     attributes_before: Mapping[str, object]
     attributes_after: Mapping[str, object]
+    answers: tuple[Answer, ...] = ()
 
 
 class Unchanged(Operator, frozen=True):

@@ -15,7 +15,7 @@ from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import sites
-from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.intents import answers_of, chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
@@ -52,8 +52,9 @@ def repad_graph(
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
             before, told = sites.described(site.padding, (), site.windows), dict(site.node.attrs)
+            sizes = _sizes_now(site, analysis)
             try:
-                found = _repadded(context, site, framework, _sizes_now(site, analysis))
+                found = _repadded(context, site, framework, sizes)
             except AbsentError as error:
                 kept.append(Unchanged(site.label, site.node.op, before, str(error)))
                 continue
@@ -65,11 +66,13 @@ def repad_graph(
             sites.write(graph, site, padding)
             nodes.append(site.node)
             analysis = Context(graph).analysis
-            attributes = (
+            was, now = (
                 {k: v for k, v in e.items() if k in sites.PADDING} for e in (told, site.node.attrs)
             )
             after = sites.described(padding, (), site.windows)
-            changed.append(Rewritten(site.label, site.node.op, intent, before, after, *attributes))
+            answers = answers_of(site, sizes, site.padding, padding)
+            said = site.label, site.node.op, intent, before, after, was, now, answers
+            changed.append(Rewritten(*said))
     return tuple(changed), tuple(kept)
 
 

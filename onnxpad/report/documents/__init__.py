@@ -6,9 +6,9 @@ Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -55,9 +55,16 @@ Pairs = partial(Table, ("", ""))
 
 
 class Picture(Struct, frozen=True):
-    """A block that pages draw and texts leave out: a change, or the place of a padding."""
+    """A block that pages draw and texts leave out: windows over padded axes.
 
-    subject: Any
+    Attributes:
+        subject: What is padded, by label: a change, the place of a padding, an answer of a
+            convention, or a call that gives one; the label of a lone one is empty.
+        transposed: Whether answers are of a transposed convolution, whose pads crop.
+    """
+
+    subject: Mapping[str, object]
+    transposed: bool = False
 
 
 class Group(Struct, frozen=True):
@@ -75,17 +82,24 @@ class Document(Struct, frozen=True):
 
     Attributes:
         command: The command whose report it is.
-        title: What it is about, such as the path of a model.
-        groups: The sections, with an empty line between them in a text.
-        by_path: Whether a text has each line whole instead, with the path that titles its section.
+        about: What it is about, such as the path of a model, made safe.
+        title: The verdict on that.
+        groups: The sections, with an empty line between them in a text; the first stands right
+            below the verdict.
+        by_path: Whether a text has each line whole instead, with the path that titles its section,
+            and the verdict last.
     """
 
     command: str
+    about: str
     title: str
     groups: Sequence[Group]
     by_path: bool = False
 
 
-def document_of(command: str, title: str, *sections: Sequence[Block]) -> Document:
-    """A document of sections without titles; those without blocks are left out."""
-    return Document(command, title, [Group("", blocks) for blocks in sections if blocks])
+def document_of(
+    command: str, about: str, title: str, *sections: Sequence[Block] | Group
+) -> Document:
+    """A document of sections, of which those that are no groups have no titles."""
+    groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
+    return Document(command, about, title, groups)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
+from onnxpad.errors import counted
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.documents import Document, Group, View
-from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
-from onnxpad.report.text import (
-    configurations,
-    counted,
-    for_targets,
-    labelled,
-    remarks,
-    shown,
-)
+from onnxpad.report.documents import Block, Document, Group, Picture, View
+from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
+from onnxpad.report.text import command, configurations, for_targets, labelled, remarks, shown
 
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
@@ -30,19 +25,18 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     for; else it is counted.
     """
     files, is_full = report.files, view == "full"
-    found = [each for file in files for each in file.findings]
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [
-        f"{counted(len(files), 'file')}{for_targets(report.options.targets)}: {severities(report)}"
-    ]
+    said = [severities(report)]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
-    if fixable := sum(each.fixable for each in found):
-        with_what = report.fix_command or "onnxpad.fix and the same options"
-        said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
+    if fixable := sum(each.fixable for file in files for each in file.findings):
+        fix = command(report.fix_command or "onnxpad.fix and the same options")
+        said.append(f"{fixable:,} fixable with {fix}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
-    of_all = Group("", [*configurations(each.config for each in files), "; ".join(said)])
-    title = files[0].path if len(files) == 1 else f"{len(files):,} models"
-    return Document("check", title, [*findings_groups(shorter), *errors, of_all], by_path=True)
+    of_all = Group("", [*configurations(each.config for each in files)])
+    groups = [*findings_groups(shorter), *errors, of_all]
+    about = shown(files[0].path) if len(files) == 1 else counted(len(files), "file")
+    about += for_targets(report.options.targets)
+    return Document("check", about, "; ".join(said), groups, by_path=True)
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:
@@ -55,14 +49,13 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
     """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
-        found = sorted(file.findings, key=lambda each: -each.severity.rank)
-        lines = [
-            f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')} "
-            f"{labelled(each)}: {finding_text(each)}"
-            for each in found
-        ]
-        if lines := [*lines, *remarks(file)]:
-            yield Group(shown(file.path), lines)
+        blocks = list[Block]()
+        for each in sorted(file.findings, key=lambda each: -each.severity.rank):
+            label = f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')}"
+            blocks.append(f"{label} {labelled(each)}: {finding_text(each)}")
+            blocks.append(Picture({"": partial(file.site, each.node)}))
+        if blocks := [*blocks, *remarks(file)]:
+            yield Group(shown(file.path), blocks)
 
 
 def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str:

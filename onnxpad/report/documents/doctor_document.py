@@ -30,8 +30,9 @@ def doctor_document(found: Diagnosis) -> Document:
     built = f"built for CUDA {shown(found.cuda)}" if found.cuda else "built without CUDA"
     return document_of(
         "doctor",
-        "doctor",
-        [f"{first.name} {first.version}, Python {found.python}, {found.platform}", packages],
+        "",
+        f"{first.name} {first.version}, Python {found.python}, {found.platform}",
+        [packages],
         [f"Providers of {RUNTIME}, {built}", Pairs(providers)] if providers else [],
         [f"NVIDIA driver: {_gpus(found.driver)}", *[libraries] * bool(providers)],
         problems,

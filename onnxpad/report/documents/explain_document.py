@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
@@ -13,12 +12,11 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import short, written
-from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
-from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
+from onnxpad.report.documents import Block, Document, Pairs, Picture, Table, View, document_of
+from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import grouped, more, shown
-from onnxpad.report.window_drawing import Columns, drawn_axes, kind
+from onnxpad.report.window_drawing import drawing_lines
 
-_LINES = 18
 _PERIODS = 8
 _WAYS = 3
 """Remainders, and paddings of one convention, that are listed."""
@@ -28,16 +26,13 @@ _USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _Way = tuple[str, Answer, Sequence[str]]
 """A padding by its label, with the conventions that it is of."""
-_MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
-def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
+def explain_document(explanation: ExplainReport, view: View = "brief") -> Document:
     """A table of all conventions, where they part, a drawing, and how to write each."""
-    reach, about = explanation.reach, explanation.about
-    head: list[Block] = [marked(question_text(explanation), "strong")]
+    reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        head.insert(0, place.replace(" ", UNBREAKABLE))
         padded = f"Without the Pad in front, which makes the data {_by(about.padded)}."
         head += [padded] * bool(about.padded)
     if reach is not None:
@@ -46,14 +41,16 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
         groups = enumerate(explanation.agree)
         ways = [(_LETTERS[at], _widest(explanation, names), names) for at, names in groups]
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
+        drawn = {label: answer for label, answer, _ in (*ways, *own)}
+        picture = Picture(drawn, explanation.op == "convtranspose")
         sections = [
             [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*_drawing(explanation, ways)],
+            [*drawing_lines(picture)] if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
-    return document_of("explain", "explain", head, *sections)
+    return document_of("explain", place, question_text(explanation), head, *sections)
 
 
 def question_text(explanation: ExplainReport) -> str:
@@ -205,57 +202,6 @@ def _sizes(remainders: Sequence[int], period: int) -> str:
     few = and_list(f"{period}n+{rest}".removesuffix("+0") for rest in remainders[:_WAYS])
     many = f"{len(remainders)} of {period} sizes"
     return named.get(tuple(remainders), many if len(remainders) > _WAYS else f"sizes {few}")
-
-
-# The drawing
-
-
-def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
-    """The windows of all groups along the axis on which most of them differ."""
-    op, rank, transposed = explanation.op, len(explanation.size), explanation.op == "convtranspose"
-
-    def alike(axis: int) -> list[list[_Way]]:
-        return grouped(ways, lambda each: each[1].axes[axis].effect(op, counts=each[1].counts))
-
-    place = max(range(rank), key=lambda axis: len(alike(axis)))
-    axes = {" ".join(label for label, *_ in each): each[0][1].axes[place] for each in alike(place)}
-    if not axes:
-        return
-    margin, lanes = max(5, 2 + max(map(len, axes))), max(_LINES // len(axes) - 1, 1)
-    for cell in (2, 1):
-        room = (PIPED_WIDTH - margin) // cell
-        if found := drawn_axes([*axes.values()], room, lanes, transposed=transposed):
-            break
-    else:
-        yield "The windows are too long to draw here."
-        return
-    columns, rows = found
-    where = f"Axis {axis_names(rank)[place]}" if rank > 1 else "The axis"
-    if transposed:
-        yield f"{where} of the output: o kept, . cropped, + appended; x-x what an input writes"
-    else:
-        yield f"{where}: o data, . padding; x-x a window"
-    last = explanation.size[place] - 1
-    if transposed:
-        last = max(at for at in columns if at is not None)
-    yield " " * margin + _line(columns, cell, {0: "0", last: f"{last}"})
-    before: object = ()
-    for (label, axis), windows in zip(axes.items(), rows, strict=True):
-        cells = {at: kind(axis, at, transposed=transposed) for at in columns if at is not None}
-        marks = {None: "~"} | {at: _MARKS[each] for at, each in cells.items()}
-        yield f"{marked(f'{label:>{margin - 2}}', 'strong')}  {_line(columns, cell, marks)}"
-        if not transposed or windows != before:  # all crop the same windows
-            for lane in sorted({lane for lane, _ in windows}):
-                reads = [read for at, read in windows if at == lane]
-                dashed = {at: "-" * cell for read in reads for at in range(read[0], read[-1])}
-                tapped = {at: f"x{dashed.get(at, ' ')[1:]}" for read in reads for at in read}
-                yield " " * margin + marked(_line(columns, cell, dashed | tapped), "info")
-        before = windows
-
-
-def _line(columns: Columns, cell: int, marks: Mapping[Any, str]) -> str:
-    """A mark for each position that has one."""
-    return "".join(f"{marks.get(at, ' '):{cell}}" for at in columns).rstrip()
 
 
 # Writing

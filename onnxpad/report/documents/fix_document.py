@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
 from onnxpad.finding import Change, Finding
+from onnxpad.options import Options
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
-from onnxpad.report.documents import (
-    Block,
-    Cell,
-    Document,
-    Group,
-    NodeNames,
-    Pairs,
-    Picture,
-    Table,
-    View,
-)
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Picture, Table, View
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, grouped, labelled, more, shown
+from onnxpad.report.text import command, counted, grouped, labelled, more, shown
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
-_UNCOMPARED = {"nothing compared": "not validated", "repaired": "a repair"}
+_VALIDATED = {
+    "passed": ", validated",
+    "failed": ", validation FAILED",
+    "nothing compared": "; not validated: ",
+    "repaired": "; a repair: ",
+}
 
 
 def fix_document(report: FixReport, view: View = "brief") -> Document:
@@ -38,9 +35,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
     each run its outputs, drawn on pages.
     """
-    is_full = view == "full"
-    undone = {(each.code, each.node, each.reason) for each in report.undone}
-    kept = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
+    is_full, kept = view == "full", _kept(report)
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -48,40 +43,49 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     taken_back = (*report.undone, *report.barred * is_full)
-    stays = [*_reasons(kept, is_full=is_full)]
     groups = [
-        Group("", [*_headline(report), *notes]),
+        Group("", [*_counts(report), *notes]),
         Group("", [*_trust(report), *_assumptions(report.changes)]),
         Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
         Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
-        Group(f"Stays as it is: {len({each.node for each in kept}):,}", stays),
+        Group(f"Stays as it is: {_nodes(kept):,}", [*_reasons(kept, is_full=is_full)]),
         *validation,
         Group("", [*_ending(report, view)]),
     ]
-    return Document("fix", report.name, [each for each in groups if each.blocks])
+    return Document("fix", shown(report.name), headline(report), groups)
+
+
+def _kept(report: FixReport) -> list[Finding]:
+    """What stays, without what was undone."""
+    undone = {(each.code, each.node, each.reason) for each in report.undone}
+    return [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
+
+
+def _nodes(findings: Sequence[Finding]) -> int:
+    return len({each.node for each in findings})
 
 
 def headline(report: FixReport) -> str:
-    """The result in a few words: `236 changes, style pad`; the usual style is not named."""
+    """The result in a few words: `236 changes, validated`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
     if report.changes:
         found, why = report.validation, ""
-        if found is not None and found.outcome in _UNCOMPARED:
-            why = f"; {_UNCOMPARED[found.outcome]}: {shown(found.reason)}"
+        if found is not None:
+            why = f"{_VALIDATED[found.outcome]}{shown(found.reason)}"
         would = " would be made" * report.delivery.check
-        said = f"{counted(len(report.changes), 'change')}{would}{why}{style}"
+        said = f"{counted(len(report.changes), 'change')}{would}{style}{why}"
     elif report.declared and report.changed:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken = len({each.node for each in report.untaken})
+    untaken, stay = _nodes(report.untaken), _nodes(_kept(report))
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
-    return f"{left * bool(untaken)}{said}"
+    ending = f"; {counted(stay, 'padding')} left" * bool(stay)
+    return f"{left * bool(untaken)}{said}{ending}"
 
 
-def _headline(report: FixReport) -> Iterator[str]:
-    yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
+def _counts(report: FixReport) -> Iterator[str]:
     told = []
     titles = {"pads": "Pad", "auto_pads": "auto_pad", "ceil_modes": "ceil_mode", "nodes": "nodes"}
     for name, title in titles.items():
@@ -102,7 +106,7 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         return change.code, *change.told, *proved * is_full
 
     groups = sorted(grouped(changes, variety), key=len, reverse=True)
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str | NodeNames]] = []
     for group in groups:
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
@@ -110,7 +114,10 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         rows.append([f"{len(group):,}", was, now or "removed", names])
         if is_full:
             said = proof.statement if len(group) == 1 else without_names(proof.statement)
-            inside: list[Block] = [Picture(first), f"{marked('proved', 'good')} {shown(said)}"]
+            inside: list[Block] = [
+                Picture({"": first}),
+                f"{marked('proved', 'good')} {shown(said)}",
+            ]
             inside += [f"{marked('assumes', 'warning')} {shown(e)}" for e in proof.assumptions]
             proofs = [(e.certificate.sizes, e.probe and f"; probe: {e.probe}") for e in group]
             rest = (f"exact for {shown(sizes)}{shown(probe)}" for sizes, probe in proofs)
@@ -130,7 +137,7 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> Iterator[Block]:
 
     groups = grouped(findings, lambda each: (each.code, reason(each)))
     most = len(groups) if is_full else GROUPS
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str | NodeNames]] = []
     for group in groups[:most]:
         names = list(dict.fromkeys(shown(each.node) for each in group))
         where = NodeNames(names, [shown(reason(group[0]))])
@@ -200,7 +207,10 @@ def _compared(found: Validation) -> str:
 def _ending(report: FixReport, view: View) -> Iterator[str]:
     facts: list[Any] = [each.evidence for each in report.findings]
     if found := report.next:
-        yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
+        whole = f"onnxpad fix {shlex.quote(report.name)} {found.option}"
+        is_whole = not report.delivery.in_memory and report.options == Options()
+        told = command(whole if is_whole else found.option)
+        yield f"{marked('Next:', 'strong')} {told} would {found.gain}"
     elif sized := [each for each in facts if "--dim" in each.get("options", ())]:
         axes = [axis for each in sized for axis in each.get("sizes") or ()]
         dims = few(dict.fromkeys(f"--dim {shown(axis['name'])}=SIZE" for axis in axes), 3, " ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +21,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in report.files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    return document_of("folder", report.ran, [*map(_line, report.files)], ending)
+    return document_of("folder", "", "", [*map(_line, report.files)], ending)
 
 
 def _line(file: FileOutcome) -> str:
@@ -34,13 +33,8 @@ def _line(file: FileOutcome) -> str:
     return f"{path}: {said}{shown(file.line)}{written}"
 
 
-_LINES = {"fix": "headline", "check": "severities", "validate": "verdict"}
-"""What tells a report in one line, by the command."""
-
-
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     """The outcome that the report on a model stands for; it was begun at `time.perf_counter`."""
-    document = import_module(f"onnxpad.report.documents.{report.command}_document")
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
     delivery = getattr(report, "delivery", None)
@@ -48,7 +42,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         path,
         report.exit_code,
         str(getattr(report, "outcome", "failed" if report.exit_code else "passed")),
-        unmarked(getattr(document, _LINES[report.command])(report)),
+        unmarked(report.document().title).partition("; ")[0],
         Counter(each.code for each in told),
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data) if delivery else (),

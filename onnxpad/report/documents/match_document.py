@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from onnxpad.errors import few
 from onnxpad.report import MatchReport
-from onnxpad.report.documents import Document, View, document_of
+from onnxpad.report.documents import Document, Group, View, document_of
+from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, delivered, grouped, listed, more, shown
+from onnxpad.report.text import counted, delivered, listed, shown
 
 _SHOWN, _TRIED = 3, 8
 """What is listed of one kind: of a model that is matched, and of one that is not."""
@@ -29,23 +30,23 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
     if changed and not (to.written or to.in_memory):
         ending += "; give -o FILE to write the model"
+    verdict = marked(found.outcome, "error" if report.exit_code else "good")
+    by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     return document_of(
         "match",
-        report.name,
-        [*_headline(report)],
-        [*_changes(report, most)],
-        listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
-        listed("Tried on the whole model, nearest first:", tried, most, "-v"),
-        listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
+        shown(report.name),
+        f"{verdict}{by} ({counted(found.runs, 'run')})",
+        [*_measured(report)],
+        Group("Changes" * is_full, [*rewritten(found.changes, most)]),
+        listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
+        listed("Tried on the whole model, nearest first", tried, most, "-v"),
+        listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
         [*_next(report), ending],
     )
 
 
-def _headline(report: MatchReport) -> Iterator[str]:
+def _measured(report: MatchReport) -> Iterator[str]:
     found = report.matching
-    verdict = marked(found.outcome, "error" if report.exit_code else "good")
-    by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
-    yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({counted(found.runs, 'run')})"
     if found.reason:
         yield f"  {shown(found.reason)}"
     if found.first:
@@ -70,17 +71,3 @@ def _next(report: MatchReport) -> Iterator[str]:
 
 def _off(error: float) -> str:
     return f"off by {error:.2g}" if math.isfinite(error) else "of another shape, NaN or infinite"
-
-
-def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
-    """Each padding that became another, with its operators, the most frequent first, and lines."""
-    found = report.matching.changes
-    kinds = grouped(found, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras))
-    kinds.sort(key=len, reverse=True)
-    for group in kinds[:most]:
-        first, names = group[0], (f"{each.op_type} {shown(each.node)}" for each in group)
-        nodes = few(names, _SHOWN if most else len(group))
-        yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
-        yield f"  PyTorch  {first.pytorch or 'none in one line'}"
-        yield f"  Keras    {first.keras or 'none in one line'}"
-    yield from more(kinds, most, "-v")

@@ -2,44 +2,65 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
+from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
 from onnxpad.report import RepadReport
-from onnxpad.report.documents import Block, Document, Pairs, View, document_of
+from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View, document_of
+from onnxpad.report.documents.validate_document import figures
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
-from onnxpad.validation.result import Comparison
 
 _LISTED, _NAMED = 20, 3
 """Groups and outputs listed, and operators named in a group; of more only the number is told."""
 
 
-def repad_document(report: RepadReport, _: View) -> Document:
+def repad_document(report: RepadReport, view: View = "brief") -> Document:
     """The operators whose padding changed and stays, and how much the outputs change."""
     changed, invalid = bool(report.changes), bool(report.failure)
-    kinds = grouped(report.changes, lambda each: (each.before, each.after))
+    most = _LISTED if view == "brief" else None
     stay = grouped(report.unchanged, lambda each: each.reason)
-    pairs = [(f"{g[0].before}  becomes  {marked(g[0].after, 'strong')}", _names(g)) for g in kinds]
-    changes = [line for became, names in pairs[:_LISTED] for line in (became, f"  {names}")]
-    unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay]
+    unchanged = [f"  {shown(group[0].reason)}: {operators(group)}" for group in stay]
     return document_of(
         "repad",
-        report.name,
-        [_headline(report), *declared(report.declared), *remarks(report)],
-        [*changes, *more(kinds, _LISTED)],
-        listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, _LISTED),
+        shown(report.name),
+        _verdict(report),
+        [*declared(report.declared), *remarks(report)],
+        Group("Changes" * (view == "full"), [*rewritten(report.changes, most)]),
+        listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, most),
         [*_outputs(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
     )
 
 
-def _headline(report: RepadReport) -> str:
-    model, found = marked(shown(report.name), "strong"), report.difference
+def rewritten(changes: Sequence[Rewritten | Repadded], most: int | None) -> Iterator[Block]:
+    """Each padding that became another, with its operators, the most frequent first."""
+    kinds = grouped(changes, lambda each: (each.before, each.after, *_lines(each)))
+    kinds.sort(key=len, reverse=True)
+    for group in kinds[:most]:
+        first = group[0]
+        ways = dict(zip(("before", "after"), first.answers, strict=False))
+        picture = Picture(ways, first.op_type == "ConvTranspose")
+        title = f"{first.before}  becomes  {marked(first.after, 'strong')}"
+        yield Group(title, [f"  {operators(group)}", *_lines(first), picture])
+    yield from more(kinds, most)
+
+
+def _lines(change: Rewritten | Repadded) -> list[str]:
+    """Where the padding that `match` found comes from, and how frameworks write it."""
+    if not isinstance(change, Repadded):
+        return []
+    told = [change.name]
+    told.append(f"PyTorch  {change.pytorch or 'none in one line'}")
+    told.append(f"Keras    {change.keras or 'none in one line'}")
+    return [f"  {line}" for line in told]
+
+
+def _verdict(report: RepadReport) -> str:
+    found = report.difference
     if not report.changes:
-        return f"{model}: nothing to change for {report.title}"
+        return f"nothing to change for {report.title}"
     effect = marked("the results change", "warning")
     if found.fails:
         effect = marked("it no longer runs", "error")
@@ -48,7 +69,7 @@ def _headline(report: RepadReport) -> str:
     elif all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
-    return f"{model}: {told}; {effect}"
+    return f"{told}; {effect}"
 
 
 def _outputs(report: RepadReport) -> Iterator[Block]:
@@ -59,17 +80,12 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
         yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
-        yield Pairs([(shown(each.output), _difference(each)) for each in found.outputs[:_LISTED]])
+        told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
+        yield Pairs([(shown(each.output), how) for each, how in told][:_LISTED])
         yield from more(found.outputs, _LISTED)
 
 
-def _difference(it: Comparison) -> str:
-    if it.equal or not math.isfinite(it.max_abs):
-        return it.detail or "equal"
-    return f"differs by up to {it.max_rel:.2g} of its greatest magnitude (max abs {it.max_abs:.3g})"
-
-
-def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
+def operators(group: Sequence[Operator]) -> str:
     """The operators of a group: their number and types, and the first names."""
     names = few((shown(each.node) for each in group), _NAMED)
     types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))

@@ -11,61 +11,52 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import FIX, PaddingSite, PathNode
 from onnxpad.report import ShowResult
 from onnxpad.report import text as pieces
-from onnxpad.report.documents import (
-    Cell,
-    Document,
-    Group,
-    NodeNames,
-    Pairs,
-    Picture,
-    Table,
-    View,
-)
+from onnxpad.report.documents import Cell, Document, Group, NodeNames, Pairs, Picture, Table, View
+from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import counted, grouped, shown
+from onnxpad.report.text import command, counted, grouped, shown
 
 _MOST_ADVICE = 2
 
 
 def show_document(result: ShowResult, view: View = "brief") -> Document:
     """All padding of a model as a table, or what was asked for in full; on a page in full."""
-    told, sections = result.sites, list[Group]()
-    if not result.asked and result.sites:
-        sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
-        told = tuple(group[0] for group in _forms(result.sites, view) if view == "full")
-    sections += [_site(each, result) for each in told]
-    head = Group("", [headline(result), *pieces.remarks(result)])
-    groups = [each for each in (head, *sections) if each.blocks]
-    return Document("show", result.model or "model", groups)
+    sites, sections = [*result.sites], list[Group]()
+    if sites and not result.asked:
+        sections = [Group("", [_table(sites)]), Group("", [*_ending(result)])]
+        sites = [group[0] for group in _forms(sites)] if view == "full" else []
+    about = [_site(each, result) for each in sites]
+    if sections and about:
+        about = [Group("Each kind of padding, by its first operator", about)]
+    model = shown(result.model or "model") + pieces.for_targets(result.targets)
+    groups = [Group("", [*pieces.remarks(result)]), *sections, *about]
+    return Document("show", model, _verdict(result), groups)
 
 
-def headline(result: ShowResult) -> str:
+def _verdict(result: ShowResult) -> str:
     """The number of operators in one line."""
-    model = marked(shown(result.model or "model"), "strong") + pieces.for_targets(result.targets)
     if not result.total:
-        return f"{model}: no padding to show"
+        return "no padding to show"
     if result.asked:
-        return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
+        return f"{len(result.sites):,} of {counted(result.total, 'operator')}"
     padded = sum(bool(site.written) and site.amounts != "none" for site in result.sites)
-    return f"{model}: {counted(result.total, 'operator')} that can pad; padded: {padded:,}"
+    return f"{counted(result.total, 'operator')} that can pad; padded: {padded:,}"
 
 
-def _forms(sites: Sequence[PaddingSite], view: View = "brief") -> list[list[PaddingSite]]:
-    """The sites that pad alike, with the same fate, by operator; those that pad nothing last.
-
-    In full, those of other windows are apart.
-    """
+def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
+    """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
 
     def form(site: PaddingSite) -> tuple[str, ...]:
-        slides = str(site.windows) if view == "full" else ""
-        return _operator(site), site.written, site.amounts, site.convention, _fate(site), slides
+        return _operator(site), site.written, site.amounts, site.convention, _fate(site)
 
     found = grouped(sites, form)
-    return sorted(found, key=lambda each: (_operator(each[0]), not each[0].written, -len(each)))
+    return sorted(found, key=lambda each: (each[0].op_type, not each[0].written, -len(each)))
 
 
 def _operator(site: PaddingSite) -> str:
-    return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')}"
+    """The operator with its window, such as `Conv 3x3, stride 2`."""
+    alone = " alone" * (site.kind == "pad")
+    return f"{shown(site.op_type)}{alone} {_window(site)}".rstrip()
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
@@ -97,8 +88,6 @@ def _fate(site: PaddingSite) -> str:
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
-    if result.conventions:
-        yield f"conventions: {'; '.join(map(shown, result.conventions))}"
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.is_checked:
@@ -106,22 +95,18 @@ def _ending(result: ShowResult) -> Iterator[str]:
         yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
-        command = command_text(advice, result.model)
-        yield f"for {counted(count, 'operator')}: {command}".replace(" ", UNBREAKABLE)
+        told = command_text(advice, result.model)
+        yield f"for {counted(count, 'operator')}: {told}"
     for each in result.others:
-        said = "; ".join(filter(None, (shown(each.message), shown(each.reason))))
-        yield f"also {each.code} {shown(each.node)}: {said}"
+        yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
 
 
 def command_text(advice: str, model: str) -> str:
-    """An advice with the path of the model, as a shell takes it.
-
-    >>> command_text("onnxpad fix MODEL --trust spec", "a b.onnx")
-    "onnxpad fix 'a b.onnx' --trust spec"
-    """
+    """An advice with the path of the model, as a shell takes it."""
+    if not advice.startswith(FIX):
+        return shown(advice)
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    words = shlex.quote(path) if model else "MODEL"
-    return shown(advice.replace("MODEL", words, 1) if advice.startswith(FIX) else advice)
+    return command(advice.replace("MODEL", shlex.quote(path) if model else "MODEL", 1))
 
 
 def _site(site: PaddingSite, result: ShowResult) -> Group:
@@ -130,11 +115,12 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
     for place, advice in enumerate(site.advice):
-        text = command_text(advice, result.model)
-        text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
-        rows.append(("what to do" * (place == 0), text))
+        told = command_text(advice, result.model)
+        rows.append(("what to do" * (place == 0), told))
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
-    return Group(name.replace(" ", UNBREAKABLE), [facts, Picture(site)])
+    return Group(
+        name.replace(" ", UNBREAKABLE), [facts, *[Picture({"": site})] * bool(site.written)]
+    )
 
 
 def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
@@ -165,10 +151,15 @@ def _step(step: PathNode) -> str:
 
 
 def _window(site: PaddingSite) -> str:
+    """Its window, such as `3x3, stride 2`; strides and dilations of 1 are not named."""
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
-        sizes = (getattr(each, name) for each in site.windows)
-        said.append(f"{name} {'x'.join(str(n) if isinstance(n, int) else '?' for n in sizes)}")
+        sizes = [getattr(each, name) for each in site.windows]
+        told = ["?" if not isinstance(each, int) else str(each) for each in sizes]
+        if name == "kernel":
+            said.append("x".join(told))
+        elif {*told} != {"1"}:
+            said.append(f"{name} {'x'.join(told[:1] if len({*told}) == 1 else told)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 
@@ -182,9 +173,8 @@ def _value(pad: PaddingSite) -> str:
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
-        sizes = f"; exact for {shown(each.sizes)}" if each.sizes else ""
-        does, why = ("rewrites", sizes) if each.fixable else ("leaves", f"; {shown(each.reason)}")
-        yield "fix", f"{does} it ({each.code}): {shown(each.message)}{why}"
+        does = "rewrites" if each.fixable else "leaves"
+        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
     if not is_checked and site.kind != "malformed":
         yield "fix", "not known, since check cannot read the model"
     elif not site.findings:

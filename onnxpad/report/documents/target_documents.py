@@ -30,7 +30,7 @@ def targets_document(targets: Iterable[Target]) -> Document:
         "fix, check and show take --target",
     )
     table = Table(("target", "known by", "as given", "best", "title"), rows)
-    return Document("targets", "targets", [Group("", [table]), Group("", ends)])
+    return Document("targets", "", "", [Group("", [table]), Group("", ends)])
 
 
 def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
@@ -38,7 +38,7 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
     groups = [
         _in_full(each) if in_full else [_summary(name, each)] for name, each in targets.items()
     ]
-    return Document("targets", "targets", [*chain.from_iterable(groups)])
+    return Document("targets", "", "", [*chain.from_iterable(groups)])
 
 
 def _summary(name: str, target: Target) -> Group:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
 from onnxpad.report import ValidationResult
-from onnxpad.report.documents import Block, Document, Group, Pairs, View
-from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import NODES_A_REASON, configurations, counted, grouped, more, shown
+from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View
+from onnxpad.report.layout import marked
+from onnxpad.report.text import command, configurations, counted, grouped, more, shown
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
 OUTPUTS_A_RUN = 20
@@ -17,18 +17,18 @@ OUTPUTS_A_RUN = 20
 
 def validate_document(report: ValidationResult, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
-    models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
+    models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
     runs = counted(len(report.validation.runs), "run")
     head: list[Block] = [
-        f"{models}: {verdict(report)} ({runs}, {report.seconds:.1f} s)",
+        f"{runs} in {report.seconds:.1f} s",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
     ]
-    advice, command = "Its padding may be why; this looks for the one that agrees:", report.next
-    ending = Group("", [advice, shown(command).replace(" ", UNBREAKABLE)] if command else [])
+    advice = "Its padding may be why; this looks for the one that agrees:"
+    ending = Group("", [advice, command(report.next)] if report.next else [])
     groups = [Group("", head), *validation_groups(report.validation, view), ending]
-    return Document("validate", report.rewritten or report.original, groups)
+    return Document("validate", models, verdict(report), groups)
 
 
 def validation_groups(found: Validation, view: View = "full") -> list[Group]:
@@ -41,7 +41,8 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
 
     runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
     rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
-    padding: list[Block] = [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
+    padding: list[Block] = [Picture(each.sites) for each in found.padding[:1]]
+    padding += [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
     differs = f"Padding differs: {counted(len(rows), 'operator')}"
     parts: dict[str, Sequence[Block]] = {
         "Validation": runs,
@@ -50,7 +51,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         differs + ", though the outputs agree" * found.ok: padding,
         "": [f"note: {shown(line)}" for line in found.notes],
     }
-    return [Group(title, blocks) for title, blocks in parts.items() if blocks]
+    return [Group(title, blocks) for title, blocks in parts.items()]
 
 
 def verdict(report: ValidationResult) -> str:
@@ -79,7 +80,7 @@ def failure(found: Validation) -> str:
     if wrong:
         worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
         others = len({each.output for each in wrong}) - 1
-        how = shown(next(_figures(worst), worst.detail)) + f"; so do {others:,} more" * bool(others)
+        how = shown(next(figures(worst), worst.detail)) + f"; so do {others:,} more" * bool(others)
         said.append(f"output {shown(repr(worst.output))} differs: {how}")
     if where := culprit(found):
         said.append(f"{'' if found.resized else 'it begins at '}{shown(where)}")
@@ -88,20 +89,20 @@ def failure(found: Validation) -> str:
 
 def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterator[Block]:
     """Runs that differ in their inputs alone: outputs that differ, or all if it is in full."""
-    run, compared = runs[0], [each for run in runs for each in run.comparisons]
+    run, seen = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
     who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
     verdict = "" if run.ok else f"{differs}: "
     yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
-    told = [each for each in compared if is_full or not each.ok or each.alignment]
+    told = [each for each in seen if is_full or not each.ok or each.alignment]
     rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
     yield Pairs(rows[:most])
     yield from more(rows, most, "-v")
-    if rest := [each for each in compared if each.ok and not (is_full or each.alignment)]:
+    if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
-        most_of = f"within rounding, at most {next(_figures(worst))} ({worst.output!r})"
+        most_of = f"within rounding, at most {next(figures(worst))} ({worst.output!r})"
         how = "equal bit for bit" if worst.equal else shown(most_of)
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
@@ -110,7 +111,7 @@ def _compared(seen: Comparison) -> tuple[str, str]:
     """An output, and how it compares: equal, within rounding, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
-    told = ", ".join(_figures(seen))
+    told = ", ".join(figures(seen))
     words = "equal bit for bit" if seen.equal else f"within rounding{': ' if told else ''}{told}"
     if not seen.ok:
         at = f"; {told}, worst at {list(seen.worst)}" if seen.worst else ""
@@ -121,7 +122,7 @@ def _compared(seen: Comparison) -> tuple[str, str]:
 def _placement(place: Placement) -> str:
     provider = place.provider.removesuffix("ExecutionProvider")
     there, nodes = place.nodes - len(place.elsewhere), counted(place.nodes, "node")
-    elsewhere = f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
+    elsewhere = f"; elsewhere {few(map(shown, place.elsewhere), OUTPUTS_A_RUN)}"
     line = f"{shown(provider)} ran {there:,} of {nodes} of the {place.model} model"
     return line + elsewhere * bool(place.elsewhere)
 
@@ -137,7 +138,7 @@ def _difference(found: Divergence) -> Block:
         ("reads", _both([*map(", ".join, found.inputs)])),
         *(("which differ", shown(each)) for each in found.operands),
         ("worst", f"{_both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
-        ("difference", ", ".join(_figures(seen))),
+        ("difference", ", ".join(figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
         ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
         ("note", shown(found.note)),
@@ -150,7 +151,7 @@ def _both(pair: Sequence[str]) -> str:
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
 
-def _figures(found: Comparison) -> Iterator[str]:
+def figures(found: Comparison) -> Iterator[str]:
     """The figures of a difference that are known, such as `3 ulp`, those that say most first."""
     if not math.isnan(found.max_abs):
         yield f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value"
