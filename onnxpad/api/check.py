@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Unpack
+from typing import Any, Unpack
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
@@ -20,9 +20,6 @@ from onnxpad.report.documents import Document, View
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
 
-if TYPE_CHECKING:
-    from onnxpad.inventory import PaddingSite
-
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
@@ -35,7 +32,7 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     _model: ModelSource | None = None
 
     @cached_property
-    def _sites(self) -> Sequence[PaddingSite]:
+    def _sites(self) -> Sequence[Any]:
         from onnxpad.api.show import show
 
         assert self._model is not None
@@ -44,8 +41,8 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
             return show(self._model, shapes=asked.shapes, dims=asked.dims, trust=asked.trust).sites
         return ()
 
-    def site(self, node: str) -> PaddingSite | None:
-        """The place of padding that has this node; the model is read again for the first one."""
+    def site(self, node: str) -> Any:
+        """The site, as of `show`, that has a node; the model is read again for the first one."""
         return next((each for each in self._sites if node in each.names), None)
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
