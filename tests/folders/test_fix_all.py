@@ -102,6 +102,8 @@ def test_external_data_decides_too() -> None:
         change()
         (other,) = onnxpad.fix_all("big", **asked)
         assert other.seconds != found.seconds
+        assert (other.outcome, other.written[0]) == ("fixed", "out/m.onnx")
+        assert Path("out/data").read_bytes() == Path("big/data").read_bytes()
         found = other
 
 
