@@ -90,8 +90,8 @@ VIEWS: Mapping[str, str] = {
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals",
-    "FileOutcome": "... report - text",
-    "FolderReport": "ran files codes",
+    "FileOutcome": "... older? next? report - text config",
+    "FolderReport": "ran files others codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "

@@ -39,8 +39,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     each run its outputs, drawn on pages.
     """
     is_full = view == "full"
-    undone = {(each.code, each.node, each.reason) for each in report.undone}
-    kept = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
+    kept = staying(report)
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -59,6 +58,12 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         Group("", [*_ending(report, view)]),
     ]
     return Document("fix", report.name, [each for each in groups if each.blocks])
+
+
+def staying(report: FixReport) -> list[Finding]:
+    """What is told of padding that stays as it is, but for what was undone."""
+    undone = {(each.code, each.node, each.reason) for each in report.undone}
+    return [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
 
 
 def headline(report: FixReport) -> str:
