@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from glob import glob
 from json import dumps, loads
@@ -42,7 +42,7 @@ class Ledger:
         """
         self._asked = hashlib.sha256(repr(asked).encode())
         self._reads, files = reads, sorted(decide)
-        self._shared = digest(files, repr((_VERSIONS, files)))
+        self._shared = hashlib.sha256(repr((_VERSIONS, files, digest(files))).encode())
         try:
             self._db = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -75,13 +75,19 @@ class Ledger:
 
     def key(self, pair: Pair) -> str:
         """A digest of all that decides the outcome of a model besides what is asked."""
-        files = [each for path in filter(None, pair[: self._reads]) for each in _read_with(path)]
-        return digest(files, self._shared)
+        whole = self._shared.copy()
+        for path in filter(None, pair[: self._reads]):
+            data, reason = _content(path)
+            whole.update(b"%d bytes %b " % (len(data), reason))
+            whole.update(data)
+            for location in _locations(data):
+                whole.update(digest([path.parent / location]).encode())
+        return whole.hexdigest()
 
     def _place(self, pair: Pair) -> str:
         """What an outcome replaces: that of the same model, second path and options."""
         whole = self._asked.copy()
-        whole.update(repr([*map(str, pair)]).encode())
+        whole.update(f"{pair[0]}\0{pair[1]}".encode(errors="surrogateescape"))
         return whole.hexdigest()
 
 
@@ -89,15 +95,15 @@ _TABLE = "outcomes (place PRIMARY KEY, key, files, data, text)"
 _ALL = "SELECT place, key, files, data, text FROM outcomes"
 
 
-def digest(paths: Iterable[str | Path], text: str = "") -> str:
-    """The digest of the content of files, or of why they have none, and of a text."""
-    whole = hashlib.sha256(text.encode())
+def digest(paths: Iterable[str | Path]) -> str:
+    """The digest of the content of files, or of why they have none."""
+    whole = hashlib.sha256()
     for path in paths:
         try:
             kind = S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # a third of the time for many
             whole.update(b"%d" % kind)
             if kind == S_IFREG:  # others, as a pipe, may never end
-                with open(path, "rb") as file:  # noqa: PTH123
+                with open(path, "rb", 0) as file:  # noqa: PTH123
                     while block := file.read(1 << 20):
                         whole.update(block)
                     whole.update(b"%d bytes" % file.tell())
@@ -106,25 +112,36 @@ def digest(paths: Iterable[str | Path], text: str = "") -> str:
     return whole.hexdigest()
 
 
-def _read_with(model: Path) -> Iterator[Path]:
-    """A model, and the files with its external data, if it can be read; others may be among them.
+def _content(path: Path) -> tuple[bytes, bytes]:
+    """The content of a file, and if it has none, why."""
+    try:
+        kind = S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # a third of the time for many
+        if kind != S_IFREG:  # as a pipe, which may never end
+            return b"", b"%d" % kind
+        with open(path, "rb", 0) as file:  # noqa: PTH123
+            return file.read(), b""
+    except (OSError, ValueError) as error:
+        return b"", type(error).__name__.encode()
+
+
+def _locations(data: bytes) -> Iterable[str]:
+    """Where a model has its external data; other names may be among these.
 
     They are found in the bytes, since onnx takes longer to import than a thousand small models to
     read.
     """
-    yield model
-    with suppress(OSError, ModelError):
-        data = model.read_bytes() if model.is_file() else b""
-        found = [*_LOCATION.finditer(data)]
-        named = set[str]()
-        if all(each[1] for each in found):
-            for each in found:  # the length is a number in groups of 7 bits, the lowest first
-                length = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(each[1]))
-                named.add(os.fsdecode(data[each.end() : each.end() + length]))
-        else:  # an entry whose fields are in another order
-            from onnxpad.file.external import reference
-            from onnxpad.file.skeleton import read_bytes
+    if b"\x08location" not in data:
+        return ()
+    named, found = set[str](), [*_LOCATION.finditer(data)]
+    if all(each[1] for each in found):
+        for each in found:  # the length is a number in groups of 7 bits, the lowest first
+            length = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(each[1]))
+            named.add(os.fsdecode(data[each.end() : each.end() + length]))
+        return sorted(named)
+    from onnxpad.file.external import reference  # the fields of an entry are in another order
+    from onnxpad.file.skeleton import read_bytes
 
-            external = read_bytes(memoryview(data), "").external
-            named = {str(reference(each).location) for each in external}
-        yield from (model.parent / each for each in sorted(named))
+    with suppress(ModelError):
+        external = read_bytes(memoryview(data), "").external
+        named = {str(reference(each).location) for each in external}
+    return sorted(named)
