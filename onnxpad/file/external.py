@@ -268,13 +268,13 @@ def contents(
         return {target: inlined(edited, source.parent)}, {}
     if _shares_data(source, target, edited.external):
         return {target: chunks}, {}
-    data = _data(target) - {file.resolve() for file in given}
-    own = data | {*map(_usual, data)}
     files, places, moves = dict[Path, Content](), dict[Path, Path](), dict[str, str]()
     for location, file in _files(edited.external, source).items():
         path = usual = target.parent / location
         if _is_other(path, file, target):
-            if path.resolve() in own and os.access(path, os.W_OK):
+            own = path.resolve() in {*_data(target), *map(_usual, _data(target))}
+            is_given = any(map(path.samefile, given))
+            if own and os.access(path, os.W_OK) and not is_given:
                 path = _stand_in(usual, file)
                 moves[location] = path.relative_to(target.parent).as_posix()
             if path == usual or _is_other(path, file, target):
@@ -424,7 +424,7 @@ def _is_shared(path: Path, target: Path) -> bool:
     for folder in place.parents:
         with suppress(OSError):
             models = [each for each in folder.iterdir() if each.suffix.lower() == ".onnx"]
-            if any(place in _data(each) for each in models if each != but):
+            if any(place in _data(each) and each.resolve() != but for each in models):
                 return True
     return False
 

@@ -151,6 +151,31 @@ def test_what_is_of_others_is_refused(source: Path, target: Path) -> None:
     assert night_of(target) == 2
 
 
+def test_another_name_of_the_model_shares_nothing(source: Path, target: Path) -> None:
+    target.with_name("alias.onnx").symlink_to(target)
+    save(source, target)
+    assert night_of(target.with_name("alias.onnx")) == 2
+    assert not [*target.parent.glob("w-*.bin")]
+
+
+def test_the_data_of_the_input_stays(source: Path, target: Path) -> None:
+    """Also where an older model at the path refers to it, and the input is no `.onnx` by name."""
+    inside = target.parent / "sub" / "net"
+    (inside.parent / "sub").mkdir(parents=True)
+    inside.with_name("w.bin").write_bytes(source.with_name("pads.bin").read_bytes())
+    (inside.parent / "sub" / "w.bin").write_bytes(bytes([3]) * 216)
+    model = onnx.load(source, load_external_data=False)
+    weight, pads = model.graph.initializer
+    weight.external_data[0].value = "sub/w.bin"
+    target.write_bytes(model.SerializeToString())
+    pads.external_data[0].value = "w.bin"
+    inside.write_bytes(model.SerializeToString())
+    before = everything(target.parent)
+    with pytest.raises(OutputError, match=r"w\.bin differs"):
+        save(inside, target)
+    assert everything(target.parent) == before
+
+
 def test_names_like_those_of_stand_ins_are_kept(source: Path, target: Path) -> None:
     other = target.with_name("w-0123456789abcdef.bin")
     other.write_bytes(b"somebody's")
