@@ -65,8 +65,9 @@ def fixes(
     places = models_in(arguments, folder)
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
-    if folder and folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is a file; several models are written to a folder")
+    if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
+        what = "is a file" if folder.exists() else "is the name of a model"
+        raise OutputError(f"{folder}: {what}; several models are written to a folder")
 
     real = cache(os.path.realpath)
     if in_place:

@@ -260,6 +260,7 @@ def test_validate_two_trees() -> None:
         ("validate in in/open.onnx", "in/open.onnx"),
         ("fix in --symmetric-transpose", "--target onnxruntime-cuda"),
         ("fix in -o in", "in: is in --output"),
+        ("fix in -o out.onnx", "is the name of a model; several"),
         ("fix in/a in/x/../a in/b -o in/open.onnx", "is a file; several models"),
     ],
 )
