@@ -15,7 +15,7 @@ from onnxpad.process import gc_paused_for_good
 @takes(
     *("models!", "output", "in_place", *MANY, *HOW, *CHOSEN, "no_validate"),
     *("form", "html", "loud", "diff"),
-    output="[default: MODEL.fixed.onnx]",
+    output="Or a folder, also for several models. [default: MODEL.fixed.onnx]",
 )
 def fix(asked: Asked) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.

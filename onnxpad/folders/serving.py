@@ -81,9 +81,10 @@ def outcomes(
             worker.process.kill()
 
     if left:
-        trial()
-        from onnxpad.runtimes import pool  # noqa: F401  # it ends its processes after `end`
+        from onnxpad.runtimes import pool  # it ends its processes after `end`
 
+        pool.warm()  # meanwhile
+        trial()
         atexit.register(end)  # of a program that looks no further
     try:
         for _ in range(min(jobs, len(left))):
