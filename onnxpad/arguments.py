@@ -79,6 +79,19 @@ Arrays = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]
 """A file or folder, or arrays by name, or several of those."""
 
 
+def models_below(folder: Path, unread: Callable[[OSError], object]) -> list[str]:
+    """The paths of the `.onnx` files below a folder, but for hidden folders and links to folders.
+
+    Called with the error is `unread`, where a folder cannot be searched.
+    """
+    found: list[str] = []
+    for parent, folders, names in os.walk(folder, onerror=unread):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        models = [name for name in names if name.lower().endswith(".onnx")]
+        found += [os.path.join(parent, name) for name in models]  # noqa: PTH118
+    return found
+
+
 def source(model: ModelSource, call: str) -> Source:
     """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`."""
     import onnx

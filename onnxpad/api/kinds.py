@@ -175,7 +175,8 @@ class ModelResult(Judged):
         Raises:
             ValidationError: The model fails; nothing is written.
             UsageError: `external_data` is neither.
-            OutputError: A file cannot be written, or a different file has the name of a data file.
+            OutputError: A file cannot be written, or a different file, no data of an older model at
+                the path, has the name of a data file.
         """
         self._refuse_invalid(keep_invalid)
         return self._graph.model.write(path, external_data=external_data, progress=progress)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from onnxpad.api.sizes import Lacking, require_used, with_sizes
+from onnxpad.arguments import models_below
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
     deliver,
@@ -19,7 +21,6 @@ from onnxpad.cli.output import (
     screen,
     write,
 )
-from onnxpad.cli.sizes import Lacking, require_used, with_sizes
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.options import Options
@@ -158,10 +159,7 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     for argument in arguments:
         models, before = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
-            models = []
-            for parent, folders, names in os.walk(argument, onerror=unread):
-                folders[:] = [name for name in folders if not name.startswith(".")]
-                models += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
+            models = [*map(Path, models_below(argument, unread))]
         if not models and len(found) == before:
             found.setdefault(argument, _EMPTY)
         seen = {each.absolute() for each in found}

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.arguments import models_below
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import called, is_painted, options_for, progress_bar, write
-from onnxpad.errors import UsageError
+from onnxpad.errors import MismatchError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.folders.paths import models_in
+
+if TYPE_CHECKING:
+    from onnxpad.report import Configured, FileOutcome
 
 _APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
     *("form", "check_form", "quiet", "verbose")
@@ -35,7 +42,8 @@ def over_all(
     was asked; it returns the report on a model. It reads the first path, or both.
 
     Raises:
-        UsageError: An option is for one model.
+        UsageError: An option is for one model, or is wrong for every model.
+        ProviderError: A provider does not run here.
     """
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
@@ -44,12 +52,21 @@ def over_all(
         how += ", or name one model alone" if one else ", and one report has all models"
         raise UsageError(f"{name} is not for a run over many models; {how}")
 
-    from onnxpad.folders.serving import outcomes
+    from onnxpad.folders.serving import outcomes, tiny
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.json import json_of
     from onnxpad.report.layout import Screen
 
     of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
+
+    def trial() -> None:
+        known: dict[Path, Any] = {}
+        for model in {each.parent: each for each in found}.values():
+            options_for(asked, model, known)
+        with suppress(MismatchError):
+            call(tiny(), tiny() if reads > 1 else None, *options, of_one)
+        require_sizes(found, options_given(asked))
+
     with progress_bar(hidden=asked.quiet) as progress:
         made = [
             each if form == "json" else replace(each, text="")
@@ -62,18 +79,26 @@ def over_all(
                 decide=deciding(asked, found) if asked.resume else (),
                 jobs=1 if asked.jobs is None else asked.jobs,
                 progress=progress,
+                trial=trial,
                 **asked.some("time_limit", "resume"),
             )
         ]
     made.sort(key=lambda each: (WORST.index(each.exit_code), each.path))
-    report = FolderReport(command, tuple(made))
+    below = models_below(asked.output, lambda error: None) if asked.output else ()
+    others = sorted({*below} - {*map(str, found.values())})
+    report = FolderReport(command, tuple(made), tuple(others))
     if form == "json":
         write(json_of(report))
     else:
         lines = report.text(Screen(None, is_painted())).splitlines(keepends=True)
-        failing = sum(each.exit_code > 0 for each in made)
-        write("".join(lines[:failing] if asked.quiet else lines))
+        told = zip(lines, [*made, *[None] * (len(lines) - len(made))], strict=True)
+        write("".join(line for line, each in told if not asked.quiet or (each and _is_told(each))))
     return report.exit_code
+
+
+def _is_told(outcome: FileOutcome) -> bool:
+    """Whether a quiet run tells of a model."""
+    return bool(outcome.exit_code or outcome.older)
 
 
 def partners(old: Path, new: Path) -> dict[Path, Path]:
@@ -95,29 +120,35 @@ def deciding(asked: Asked, models: Iterable[Path]) -> Iterator[Path]:
             yield from (file.parent / each for each in {*named})
 
 
-def fixed(model: Path, target: Path, copies: bool, asked: Asked) -> Any:
-    """The report on a model that was fixed and written."""
+def fixed(model: Path | bytes, target: Path | None, copies: bool, asked: Asked) -> Any:
+    """The report on a model that was fixed and written; bytes are neither run nor written."""
     from onnxpad.api.fix import fix
     from onnxpad.folders.serving import written
 
-    options, config = options_for(asked, model)
-    result = called(asked, fix, model, validate=not asked.no_validate, **options)
+    options, config = _options(asked, model)
+    runs = isinstance(model, Path) and not asked.no_validate
+    result, _ = with_sizes(partial(called, asked, fix, model, validate=runs), options)
     return written(replace(result, config=config), target, copies=copies)
 
 
-def checked(model: Path, _: Path, asked: Asked) -> Any:
+def checked(model: Path | bytes, _: object, asked: Asked) -> Any:
     """The report on a model that was checked."""
     from onnxpad.api.check import check
 
-    options, config = options_for(asked, model)
-    found = replace(check(model, convention=asked.convention, **options), config=config)
-    return found.report(asked.fail_on or Severity.WARNING)
+    options, config = _options(asked, model)
+    found = with_sizes(partial(check, model, convention=asked.convention), options)[0]
+    return replace(found, config=config).report(asked.fail_on or Severity.WARNING)
 
 
-def validated(old: Path, new: Path, asked: Asked) -> Any:
+def validated(old: Path | bytes, new: Path | bytes, asked: Asked) -> Any:
     """The report on two models."""
     from onnxpad.api.validate import validate
 
     runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
     runs |= asked.some("samples", "seed", "rtol", "atol")
-    return called(asked, validate, old, new, **runs, **options_given(asked))
+    return with_sizes(partial(called, asked, validate, old, new, **runs), options_given(asked))[0]
+
+
+def _options(asked: Asked, model: Path | bytes) -> tuple[dict[str, Any], Configured | None]:
+    """As `options_for`; bytes have no configuration."""
+    return options_for(asked, model) if isinstance(model, Path) else (options_given(asked), None)

@@ -4,15 +4,23 @@ The elements of a tensor are read only when its value is needed, one tensor at a
 shared, copied, or embedded in the model. A file is there whole or not at all: until it is whole, it
 is called `.NAME.RANDOM.part` and lies in the folder of its target. An error or an interrupt removes
 it. A process that is killed leaves at most one.
+
+Data that replaces an earlier result's comes as a stand-in first, whose name is made of its content:
+`w-0123456789abcdef.bin` for `w.bin`. The model that replaces the earlier one refers to that. Then
+`w.bin` is replaced, and the model by one that refers to `w.bin`. So at any moment the model that is
+there refers to its own data. Where another model refers to the earlier data, this
+stays, and so does the stand-in.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal, NamedTuple, TypeAlias
@@ -22,7 +30,7 @@ import onnx
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.proto_walk import is_external, tensors
-from onnxpad.file.skeleton import PARTS, Chunk, Skeleton, encode, read_bytes
+from onnxpad.file.skeleton import PARTS, Chunk, Skeleton, encode, read_bytes, read_file
 
 ExternalData: TypeAlias = Literal["copy", "inline"]
 Content = Iterable[Chunk]
@@ -192,6 +200,29 @@ def _length(tensor: onnx.TensorProto) -> int | None:
     return int(prod(tensor.dims) * bits + 7) // 8
 
 
+def write_model(
+    model: Skeleton,
+    source: Path | None,
+    chunks: Sequence[Chunk],
+    target: Path,
+    how: ExternalData,
+    progress: Progress | None,
+) -> tuple[Path, ...]:
+    """Writes an edited model with its external data; returns the other files that were written.
+
+    Takes what `contents` takes, and raises what that and `write_whole` raise.
+    """
+    files, places = contents(model, source, chunks, target, how, progress)
+    write_whole(files)
+    try:
+        if _settle(places, chunks, target):
+            files = {places.get(path, path): content for path, content in files.items()}
+        _sweep(places.values(), target)
+    except (OSError, OutputError) as error:  # the model keeps its stand-ins
+        let_through(error)
+    return tuple(path for path in files if path is not target)
+
+
 def contents(
     model: Skeleton,
     source: Path | None,
@@ -199,14 +230,17 @@ def contents(
     target: Path,
     how: ExternalData,
     progress: Progress | None,
-) -> dict[Path, Content]:
+) -> tuple[dict[Path, Content], dict[Path, Path]]:
     """The files to write so that `target` is the edited model and finds its external data.
+
+    The last is `target`. Also, by the path at which it refers to copied data, where that belongs:
+    elsewhere if the path is a stand-in.
 
     Args:
         model: The model as it was read.
         source: Its file, or a path beside its data; None where its data cannot be found.
         chunks: The edited model.
-        target: The file to write; the last of the result.
+        target: The file to write.
         how: Whether data that `target` would not find is copied or embedded.
         progress: Called with the name of a step, how much of it is done, and how much there is.
 
@@ -218,7 +252,7 @@ def contents(
     if how not in ("copy", "inline"):
         raise UsageError(f"unknown external_data {how!r}; choose one of copy, inline")
     if not model.external:
-        return {target: chunks}
+        return {target: chunks}, {}
     edited = read_bytes(memoryview(b"".join(chunks)), str(target))
     if source is None:
         if edited.external and how != "copy":
@@ -226,16 +260,34 @@ def contents(
                 f"{target} cannot {how} external data of a model that came without a path; "
                 "load the model by its path"
             )
-        return {target: chunks}
-    if target.exists() and any(map(target.samefile, _files(model.external, source).values())):
+        return {target: chunks}, {}
+    given = _files(model.external, source).values()
+    if target.exists() and any(map(target.samefile, given)):
         raise OutputError(f"{target} holds the model's external data; name another file")
     if how == "inline":
-        return {target: inlined(edited, source.parent)}
+        return {target: inlined(edited, source.parent)}, {}
     if _shares_data(source, target, edited.external):
-        return {target: chunks}
-    files = _files(edited.external, source)
-    moved = {target.parent / location: file for location, file in files.items()}
-    return {**_moved(moved, target, progress), target: chunks}
+        return {target: chunks}, {}
+    files, places, moves = dict[Path, Content](), dict[Path, Path](), dict[str, str]()
+    for location, file in _files(edited.external, source).items():
+        path = usual = target.parent / location
+        if _is_other(path, file, target):
+            own = path.resolve() in {*_data(target), *map(_usual, _data(target))}
+            is_given = any(map(path.samefile, given))
+            if own and os.access(path, os.W_OK) and not is_given:
+                path = _stand_in(usual, file)
+                moves[location] = path.relative_to(target.parent).as_posix()
+            if path == usual or _is_other(path, file, target):
+                raise OutputError(
+                    f"{path} differs from the model's external data of that name, and is not data "
+                    f"of {target} to replace; write to another folder, or remove that file"
+                )
+        places[path] = usual
+        # Where it is there but its path has a missing folder, as in `sub/..`, writing makes that.
+        if not path.exists():
+            files[path] = _copied(file, progress)
+    moved = _with_tensors(edited, lambda tensor: _move(tensor, moves)) if moves else chunks
+    return {**files, target: moved}, places
 
 
 def inlined(model: Skeleton, folder: Path) -> list[Chunk]:
@@ -249,17 +301,30 @@ def inlined(model: Skeleton, folder: Path) -> list[Chunk]:
             f"{size / 1e9:.1f} GB of external data do not fit inside a model, which ends at 2 GiB; "
             "copy the data"
         )
+    return _with_tensors(model, lambda tensor: tensor.CopyFrom(internal(tensor, folder)))
+
+
+def _with_tensors(model: Skeleton, change: Callable[[onnx.TensorProto], None]) -> list[Chunk]:
+    """A model in which each external tensor was changed."""
     chunks: list[Chunk] = []
     for record in model.model:
         body, kind = model.data[record.body : record.end], PARTS["ModelProto"].get(record.field)
         if kind and re.search(b"location", body):
             part = getattr(onnx, kind).FromString(body)
             for tensor in filter(is_external, tensors(part)):
-                tensor.CopyFrom(internal(tensor, folder))
+                change(tensor)
             chunks.append(encode(record.field, part.SerializeToString()))
         else:
             chunks.append(model.data[record.begin : record.end])
     return chunks
+
+
+def _move(tensor: onnx.TensorProto, places: Mapping[str, str]) -> None:
+    """Has an external tensor refer to another file, if one is given for its own."""
+    location = str(reference(tensor).location)
+    for entry in tensor.external_data:
+        if entry.key == "location":
+            entry.value = places.get(location, entry.value)
 
 
 def runnable(data: bytes, source: Path) -> tuple[bytes, Path]:
@@ -274,11 +339,9 @@ def runnable(data: bytes, source: Path) -> tuple[bytes, Path]:
         return data, source.parent
     files = {name: file.resolve() for name, file in _files(found, source).items()}
     folder = Path(os.path.commonpath([file.parent for file in files.values()]))
+    places = {name: file.relative_to(folder).as_posix() for name, file in files.items()}
     for tensor in found:
-        for entry in tensor.external_data:
-            if entry.key == "location":
-                location = str(reference(tensor).location)
-                entry.value = files[location].relative_to(folder).as_posix()
+        _move(tensor, places)
     return model.SerializeToString(), folder
 
 
@@ -313,35 +376,88 @@ def _shares_data(source: Path, target: Path, found: Iterable[onnx.TensorProto]) 
     return True
 
 
-def _moved(
-    files: Mapping[Path, Path], target: Path, progress: Progress | None
-) -> dict[Path, Content]:
-    """The data files to write for `target`, given where each is now, by where it has to be.
+def _is_other(path: Path, source: Path, target: Path) -> bool:
+    """Whether a file is where data of the model at `target` goes, and differs from that.
 
     Raises:
-        OutputError: A different file is already in its place, or a link leads out of the folder.
+        OutputError: The model goes there, or a link leads out of its folder.
     """
-    written: dict[Path, Content] = {}
-    for path, source in files.items():
-        place = path.resolve()
-        if place == target.resolve():
-            raise OutputError(
-                f"{target} is where the model's external data goes; name another file"
-            )
-        if not place.is_relative_to(target.parent.resolve()):
-            raise OutputError(
-                f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
-                "write to another folder, or remove that link"
-            )
-        if place.exists() and not _are_equal(place, source):
-            raise OutputError(
-                f"{place} differs from the model's external data of that name; write to another "
-                "folder, or remove that file"
-            )
-        # Where it is there but its path has a missing folder, as in `sub/..`, writing makes that.
-        if not path.exists():
-            written[path] = _copied(source, progress)
-    return written
+    place = path.resolve()
+    if place == target.resolve():
+        raise OutputError(f"{target} is where the model's external data goes; name another file")
+    if not place.is_relative_to(target.parent.resolve()):
+        raise OutputError(
+            f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
+            "write to another folder, or remove that link"
+        )
+    return place.exists() and not _are_equal(place, source)
+
+
+def _stand_in(path: Path, source: Path) -> Path:
+    """The path at which the content of a file comes before it replaces what is at another."""
+    with source.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return path.with_name(f"{path.stem}-{digest[:16]}{path.suffix}")
+
+
+def _usual(path: Path) -> Path:
+    """The path for which a stand-in stands; any other as it is."""
+    return path.with_name(re.sub("-[0-9a-f]{16}$", "", path.stem) + path.suffix)
+
+
+def _data(model: Path) -> frozenset[Path]:
+    """The data files of a model, without links; none if there is no model."""
+    with suppress(OSError, ModelError, ValueError):
+        status = model.stat()
+        return _data_then(model, status.st_ino, status.st_mtime_ns, status.st_size)
+    return frozenset()
+
+
+@lru_cache(1 << 12)
+def _data_then(model: Path, *_: int) -> frozenset[Path]:
+    return frozenset(file.resolve() for file in _files(read_file(model).external, model).values())
+
+
+def _is_shared(path: Path, target: Path) -> bool:
+    """Whether a model other than `target` refers to a data file: an `.onnx` in a folder above."""
+    place, but = path.resolve(), target.resolve()
+    for folder in place.parents:
+        with suppress(OSError):
+            models = [each for each in folder.iterdir() if each.suffix.lower() == ".onnx"]
+            if any(place in _data(each) and each.resolve() != but for each in models):
+                return True
+    return False
+
+
+def _settle(places: Mapping[Path, Path], chunks: Content, target: Path) -> bool:
+    """Has stand-ins replace older data, unless another model refers to that; returns whether so.
+
+    The model is written once more, and refers to what is at the usual places then.
+    """
+    stand_ins = {path: usual for path, usual in places.items() if path != usual}
+    if not stand_ins or any(_is_shared(usual, target) for usual in stand_ins.values()):
+        return False
+    for path, usual in stand_ins.items():
+        place = usual.resolve()
+        temporary = place.with_name(_temporary_name(place.name))
+        try:  # a copy: onnx refuses data of which there are several links
+            _fill(temporary, _copied(path, None), _mode(place))
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+    write_whole({target: chunks})
+    return True
+
+
+def _sweep(usual: Iterable[Path], target: Path) -> None:
+    """Removes the stand-ins of data files to which no model refers, as one that was killed left."""
+    for path in usual:
+        for each in path.parent.iterdir():
+            is_named_so = each.name != path.name and _usual(each).name == path.name
+            if not is_named_so or each.resolve() in _data(target) or _is_shared(each, target):
+                continue
+            if each == _stand_in(path, each):  # else it is somebody's own
+                each.unlink()
 
 
 def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:

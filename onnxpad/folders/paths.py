@@ -8,6 +8,7 @@ from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
 
+from onnxpad.arguments import models_below
 from onnxpad.errors import OutputError, UsageError
 
 RESULT = ".fixed.onnx"
@@ -24,25 +25,28 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     for argument in arguments:
-        found, root = [argument], argument.parent
+        found, root = [str(argument)], argument.parent
         if argument.is_dir():
-            found, root = [], argument
-            for folder, folders, names in os.walk(argument, onerror=_fail):
-                folders[:] = [name for name in folders if not name.startswith(".")]
-                found += [Path(folder, name) for name in names if name.lower().endswith(".onnx")]
+            found, root = models_below(argument, _fail), argument
         elif has_magic(str(argument)) and not argument.exists():
             named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
-            found = [each for each in named if each.suffix.lower() == ".onnx" and not each.is_dir()]
+            found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
-        models = sorted(each for each in found if not each.name.endswith(RESULT))
-        models.sort(key=lambda each: len(each.parts))  # ways round through links come last
-        whole = {each: f"{real(each.parent)}{os.sep}{each.name}" for each in models}
-        taken = [each for each in models if not whole[each].startswith(left_out)]
-        if not taken:
-            told = "results, and all below --output, are none"
-            raise UsageError(f"{argument}: there is no .onnx file here; {told}")
-        for each in taken:
-            places.setdefault(whole[each], (each, each.relative_to(root)))
+        models = [each for each in sorted(found) if not each.endswith(RESULT)]
+        if not models:
+            told = f"; those named *{RESULT} are results" * bool(found)
+            raise UsageError(f"{argument}: there is no .onnx file here{told}")
+        models.sort(key=lambda each: each.count(os.sep))  # ways round through links come last
+        above, is_out = os.path.join(root, ""), True  # noqa: PTH118
+        for each in models:
+            folder, name = os.path.split(each)
+            whole = f"{real(folder)}{os.sep}{name}"
+            if not whole.startswith(left_out):
+                is_out = False
+                if whole not in places:
+                    places[whole] = Path(each), Path(each.removeprefix(above))
+        if is_out:
+            raise UsageError(f"{argument}: is in --output, where results are; name another folder")
     return dict(places.values())
 
 
@@ -61,8 +65,9 @@ def fixes(
     places = models_in(arguments, folder)
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
-    if folder and folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is a file; several models are written to a folder")
+    if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
+        what = "is a file" if folder.exists() else "is the name of a model"
+        raise OutputError(f"{folder}: {what}; several models are written to a folder")
 
     real = cache(os.path.realpath)
     if in_place:
@@ -74,9 +79,11 @@ def fixes(
         each: folder / place if folder else Path(f"{str(each).removesuffix('.onnx')}{RESULT}")
         for each, place in places.items()
     }
-    homes, results = {real(each.parent) for each in places}, {*found.values()}
-    if len(results) < len(places):
-        raise UsageError(f"{folder or 'results'}: two models have the same place there")
+    results = dict[Path, Path]()
+    for model, target in found.items():
+        if (other := results.setdefault(target, model)) is not model:
+            raise UsageError(f"{target}: is the place of two models, {other} and {model}")
+    homes = {real(each.parent) for each in places}
     led_to = {real(each) for each in results if each.is_symlink() or real(each.parent) in homes}
     if lost := led_to and led_to & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")

@@ -8,19 +8,20 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Unpack
 
+from msgspec.structs import replace
+
 from onnxpad.arguments import Progress
-from onnxpad.errors import UsageError
-from onnxpad.folders.ledger import Ledger, digest, key_of
+from onnxpad.errors import MismatchError, UsageError
+from onnxpad.folders.ledger import Ledger
 from onnxpad.folders.paths import fixes
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
-from onnxpad.runtimes import pool
-from onnxpad.runtimes.runtime import CrashError, LimitError
 
 _GROWN = 1 << 30
 """Bytes beyond which a process is replaced after its model."""
@@ -38,39 +39,37 @@ def outcomes(
     time_limit: float | None = None,
     resume: Path | None = None,
     progress: Progress | None = None,
+    trial: Callable[[], object] = list,
 ) -> Iterator[FileOutcome]:
-    """The outcome of each model as it comes, and of those that are known already.
+    """The outcomes of models that are known already, and of each other as it comes.
 
     A function of a module is called with a model, its second path, and options, of which `repr`
-    says all. It returns a report, and reads the first path or both, and files that `decide`.
+    says all. It returns a report, and reads the first path or both, and files that `decide`. Before
+    any model is worked on, `trial` raises what is wrong with the options.
     """
-    begin, busy, todo = time.monotonic(), set[Any](), iter(pairs.items())
-    ledger = Ledger(resume) if resume else None
+    begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
+    asked = call.__qualname__, options
+    ledger = Ledger(resume, asked, decide, reads) if resume else None
     if jobs < 1 or not (time_limit is None or time_limit > 0):
         raise UsageError("there is at least one job, and the time limit is above zero")
-    shared = (files := sorted(decide)), digest(files) if ledger else ""
-
-    def served(*pair: Path | None) -> FileOutcome:
-        asked, read = (*pair, *options), [*filter(None, pair[:reads])]
-        if ledger is None:
-            return _asked(busy, time_limit, call, jobs, *asked)
-        key = key_of(given := (call.__qualname__, shared, asked), read)
-        if (found := ledger.known(key)) is None:
-            found = _asked(busy, time_limit, call, jobs, *asked)
-            if key == key_of(given, read):  # else a file changed meanwhile
-                ledger.keep(key, found)
-        return found
-
-    done = SimpleQueue[Any]()  # an interrupt may leave the locks of a `Future` as they are
+    known = ledger.known(pairs.items()) if ledger else {}
+    left = [pair for pair in pairs.items() if pair[0] not in known]
+    for model, outcome in known.items():
+        done.put((model, outcome))
+    todo = iter(left)
 
     def serve() -> None:
         for pair in todo:
             if None in busy:
                 return
             try:
-                done.put(served(*pair))
+                key = ledger.key(pair) if ledger else ""
+                found = _asked(busy, time_limit, call, jobs, *pair, *options)
+                if ledger and key == ledger.key(pair):  # else a file changed meanwhile
+                    ledger.keep(pair, key, found)
+                done.put((pair[0], found))
             except BaseException as error:  # a defect here
-                done.put(error)
+                done.put((pair[0], error))
 
     def end() -> None:
         busy.add(None)  # no other process begins
@@ -81,38 +80,63 @@ def outcomes(
                 worker.process.wait(_GRACE)
             worker.process.kill()
 
-    atexit.register(end)  # of a program that looks no further; before the pool's own end
+    if left:
+        from onnxpad.runtimes import pool  # it ends its processes after `end`
+
+        pool.warm()  # meanwhile
+        trial()
+        atexit.register(end)  # of a program that looks no further
     try:
-        for _ in range(min(jobs, len(pairs))):
+        for _ in range(min(jobs, len(left))):
             Thread(target=serve, daemon=True).start()
         for count in range(1, len(pairs) + 1):
-            if isinstance(found := done.get(), BaseException):
+            model, found = done.get()  # the locks of a `Future` may stay after an interrupt
+            if isinstance(found, BaseException):
                 raise found
             if progress is not None:
-                left = (time.monotonic() - begin) / count * (len(pairs) - count)
-                progress(f"{left / 60:.0f} min left", count, len(pairs))
-            yield found
+                remains = (time.monotonic() - begin) / count * (len(pairs) - count)
+                progress(f"{remains / 60:.0f} min left", count, len(pairs))
+            yield replace(found, older=_older(found, model, pairs[model] if reads == 1 else None))
     finally:
         end()
         atexit.unregister(end)
 
 
-def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
+def _older(found: FileOutcome, model: Path, target: Path | None) -> str:
+    """The file that lies where the result of a model would, if none was written; else empty."""
+    with suppress(OSError):
+        if target and not found.written and target.exists() and not target.samefile(model):
+            return str(target)
+    return ""
+
+
+def _asked(
+    busy: set[Any],
+    limit: float | None,
+    call: Callable[..., Any],
+    jobs: int,
+    model: Path,
+    *others: Any,
+) -> FileOutcome:
     """The outcome of a model in a process of its own, whatever becomes of that."""
-    begin, path = time.perf_counter(), str(asked[2])
+    from onnxpad.runtimes import pool
+    from onnxpad.runtimes.runtime import CrashError, LimitError
+
+    begin, path = time.perf_counter(), str(model)
     busy.add(worker := pool.borrow())
     try:
         if None in busy:
             worker.end()
+        worker.ask(_ready, call)  # what it imports first is no part of the limit
         with pool.limited(limit):
-            found, is_grown = worker.ask(_served, str(Path.cwd()), *asked)
+            found, is_grown = worker.ask(_served, str(Path.cwd()), call, jobs, model, *others)
         if is_grown:
             worker.end()
         return found
     except Exception as error:  # also a defect: the run over the other models goes on
         usual = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
         kind, code = getattr(error, "kind", usual[0]), getattr(error, "exit_code", usual[1])
-        line = str(error).removeprefix(f"{path}: ") or type(error).__name__
+        line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
         ended = worker.process.returncode
         if isinstance(error, CrashError) and ended is not None:
             kind, line = "crash", f"its process ended ({ended})"
@@ -124,18 +148,24 @@ def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
         pool.give_back(worker)
 
 
+def _ready(_: object, call: Callable[..., Any]) -> None:
+    """Imports what a call needs: `call` comes with its module."""
+    import onnxpad.report.documents.folder_document  # noqa: F401
+
+
 def _served(
     _: object, folder: str, call: Callable[..., Any], jobs: int, model: Path, *others: Any
 ) -> tuple[FileOutcome, bool]:
     """The outcome of a model in this process, and whether that has grown large."""
     from onnxpad.report.documents.folder_document import outcome_of
+    from onnxpad.runtimes.runtime import THREADS
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes what is half written
     os.chdir(folder)
-    os.environ["ONNXPAD_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
+    os.environ[THREADS] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
     begin = time.perf_counter()
     found = outcome_of(str(model), call(model, *others), begin)
-    del os.environ["ONNXPAD_THREADS"]  # this process may run models next
+    del os.environ[THREADS]  # this process may run models next
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return found, pages * os.sysconf("SC_PAGE_SIZE") > _GROWN
@@ -169,20 +199,27 @@ def fix_all(
         progress: Called with the time that is left, the models that are done, and all.
         validate: As for `fix`.
         run_timeout: As for `fix`.
-        options: As for `fix`.
+        options: As for `fix`. Sizes are for the models that have the name.
 
     Returns:
         The outcome of each model, as it comes. What `fix` raises about one is an outcome, too.
 
     Raises:
-        UsageError: An option is not valid, a path names no model, or two have the same place.
+        UsageError: An option is not valid, a path names no model, two have the same place, or, when
+            outcomes are asked for, no model has what a size is for.
         OutputError: The results or the outcomes cannot be written there.
     """
+    from onnxpad.api.fix import fix
+    from onnxpad.api.sizes import require_sizes, with_sizes
+
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     folder = None if output is None else Path(output)
+    with suppress(MismatchError):  # it has no sizes
+        with_sizes(partial(fix, tiny(), validate=False, run_timeout=run_timeout), options)
+    pairs = fixes(map(Path, named), folder, in_place=in_place)
     return outcomes(
         _fixed,
-        fixes(map(Path, named), folder, in_place=in_place),
+        pairs,
         folder is not None,
         {"validate": validate, "run_timeout": run_timeout, **options},
         decide=map(Path, Options.of(options).targets),
@@ -190,20 +227,31 @@ def fix_all(
         time_limit=time_limit,
         resume=None if resume is None else Path(resume),
         progress=progress,
+        trial=partial(require_sizes, pairs, options),
     )
+
+
+def tiny() -> bytes:
+    """A model that takes all options but sizes, to find out whether they are valid."""
+    from onnx.parser import parse_model
+
+    text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
+    return bytes(parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString())
 
 
 def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> FixReport:
     from onnxpad.api.fix import fix
+    from onnxpad.api.sizes import with_sizes
 
-    return written(fix(model, **keywords), target, copies=copies)
+    result, _ = with_sizes(partial(fix, model), keywords)
+    return written(result, target, copies=copies)
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:
-    """The plain report of a result of `fix`, written unless it is wrong, or unchanged."""
+    """The report of a result of `fix`, written unless it is wrong, or unchanged."""
     delivery = Delivery()
     if target and result.outcome is not Outcome.INVALID and (result.changed or copies):
         target.parent.mkdir(parents=True, exist_ok=True)
         delivery = Delivery(written=str(target), data=tuple(map(str, result.save(target))))
-    fields = {name: getattr(result, name) for name in FixReport.__struct_fields__}
-    return FixReport(**{**fields, "delivery": delivery})
+    found: FixReport = replace(result, delivery=delivery)
+    return found

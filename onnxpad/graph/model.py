@@ -22,9 +22,8 @@ from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.external import (
     ExternalData,
     check_external,
-    contents,
     runnable,
-    write_whole,
+    write_model,
 )
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
@@ -185,21 +184,21 @@ class Model:
         """Saves the model, whole or not at all; returns the other files that were written.
 
         In the folder of the original, it shares the external data. For another folder, that data is
-        copied before the model appears there, or embedded in the model (`inline`). A model without
-        a path keeps its references as they are. Raises OutputError where that cannot be.
+        copied before the model appears there, or embedded in the model (`inline`); that of an older
+        model at the path is replaced with it. A model without a path keeps its references as they
+        are. Raises OutputError where that cannot be.
         """
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"a model is saved to a path, not to {path!r}")
         chunks = self.skeleton.splice(self.differences())
         target = Path(os.fsdecode(path))
         try:
-            files = contents(self.skeleton, self.path, chunks, target, external_data, progress)
-            write_whole(files)
+            given = self.skeleton, self.path, chunks, target
+            return write_model(*given, external_data, progress)
         except (OSError, ValueError) as error:  # from the checks before anything is written
             let_through(error)
             reason = getattr(error, "strerror", None) or error
             raise OutputError(f"{target} cannot be written: {reason}") from None
-        return tuple(file for file in files if file is not target)
 
     def differences(self) -> Edited:
         """The records that replace some of the file; cached until the next edit."""

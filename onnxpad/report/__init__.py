@@ -339,6 +339,11 @@ class FileOutcome(Struct, frozen=True):
         codes: How many changes and findings have each code.
         seconds: Wall time.
         written: Paths of the files written: the model, and its external data.
+        older: An older file that lies where the result would, if none was written; else empty.
+        resumed: Whether it was known from an earlier run.
+        stays: How much padding stays as it is.
+        next: The option that would gain most on that; empty if none would, or it was not asked.
+        config: The configuration that held.
         text: The whole report, as `--format json` prints it; empty after an error.
     """
 
@@ -349,6 +354,11 @@ class FileOutcome(Struct, frozen=True):
     codes: Mapping[str, int] = {}
     seconds: float = 0.0
     written: tuple[str, ...] = ()
+    older: str = ""
+    resumed: bool = False
+    stays: int = 0
+    next: str = ""
+    config: Configured | None = None
     text: str = ""
 
     @property
@@ -364,11 +374,13 @@ class FolderReport(Report, Struct, frozen=True):
     Attributes:
         ran: The command.
         files: The outcomes: the worst first, then by path.
+        others: Models below the folder for results that are no result of this run.
     """
 
     command = "folder"
     ran: str
     files: tuple[FileOutcome, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

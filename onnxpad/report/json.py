@@ -91,8 +91,8 @@ VIEWS: Mapping[str, str] = {
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals sites",
     **dict.fromkeys(("Repadded", "Rewritten"), "... - answers"),
-    "FileOutcome": "... report - text",
-    "FolderReport": "ran files codes",
+    "FileOutcome": "... older? next? report - text config",
+    "FolderReport": "ran files others codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "

@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError
 
+THREADS = "ONNXPAD_THREADS"
+"""The variable that says how many threads a model may use; 0 or none for all cores."""
+
 Optimisation: TypeAlias = Literal["off", "full"]
 Located: TypeAlias = Path | InFolder
 """A model to open, at an absolute path, or with its external data in such a folder."""

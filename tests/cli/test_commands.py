@@ -267,7 +267,7 @@ class TestFixRefuses:
         assert "'-o'" in self.refused(api, model, "-o", "")
 
     def test_output_that_is_no_file(self, api: Api, model: Path, tmp_path: Path) -> None:
-        assert "is not a file" in self.refused(api, model, "-o", tmp_path)
+        assert "is the model itself" in self.refused(api, model, "-o", tmp_path)
         assert "is not a file" in self.refused(api, model, "-o", os.devnull)
 
     def test_output_without_a_folder(self, api: Api, model: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`fix`, `check` and `validate` of many models: one report, and the worst exit code."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from onnxpad.report import FileOutcome, FolderReport
 from tests.report.test_json_schema import faults
+from tests.rewrite.test_advice import COMPUTED, net
 from tests.support import W, one, onnxpad_runs
 
 SAME = 'y = Conv <auto_pad = "SAME_UPPER"> (x, w)'
@@ -49,13 +51,13 @@ def test_fix_a_tree() -> None:
     Path("in/damaged.onnx").write_bytes(b"damaged")
     code, lines = told("fix", "in", "-o", "out", "--jobs", 2)
     assert code == 2
-    assert lines[0].startswith("in/damaged.onnx: model (exit code 2): ")
+    assert lines[0].startswith("in/damaged.onnx: unreadable (exit code 2): ")
     assert lines[1:] == [
         "in/a/same.onnx: 1 change, validated -> out/a/same.onnx",
         "in/b/plain.onnx: nothing to change -> out/b/plain.onnx",
         "in/open.onnx: 1 change, validated -> out/open.onnx",
         "",
-        "4 models: 1 model, 2 fixed, 1 unchanged",
+        "4 models: 1 unreadable (exit code 2), 2 fixed, 1 unchanged",
         "  PAD101 2 in 2 models",
     ]
     assert told("fix", "in", "-o", "out", "-q") == (2, lines[:1])
@@ -66,9 +68,9 @@ def test_fix_a_tree() -> None:
 
 
 def test_results_beside_models_are_no_inputs() -> None:
-    for _ in range(2):
+    for known in ("", "; 2 known from an earlier run"):
         code, lines = told("fix", "in/a/same.onnx", "in/b", "--no-validate", "--resume", "runs")
-        assert (code, lines[-2]) == (0, "2 models: 1 fixed, 1 unchanged")
+        assert (code, lines[-2]) == (0, f"2 models: 1 fixed, 1 unchanged{known}")
     assert {each.name for each in Path("in/a").iterdir()} == {"same.onnx", "same.fixed.onnx"}
     assert not Path("in/b/plain.fixed.onnx").exists()
 
@@ -105,15 +107,126 @@ def test_a_configuration_is_of_its_models() -> None:
     Path("onnxpad.toml").write_text("target = 'own.toml'")
     for text in ("[", "x"):
         Path("own.toml").write_text(text)
-        found = told("check", "in/open.onnx", "--resume", "runs")
-        assert found == told("check", "in/open.onnx", "--jobs", 1)
+        found = onnxpad_runs("check", "in/open.onnx", "--resume", "runs")
+        assert found.stderr == onnxpad_runs("check", "in/open.onnx", "--jobs", 1).stderr
 
 
-def test_a_size_that_is_typed_is_of_each_model() -> None:
-    code, lines = told("fix", "in/open.onnx", "in/a", "-o", "out", "--dim", "n=8")
-    assert code == 2
-    assert lines[0].startswith("in/a/same.onnx: usage (exit code 2): ")
-    assert lines[1] == "in/open.onnx: 1 change, validated -> out/open.onnx"
+def test_a_size_is_for_the_models_that_have_the_name() -> None:
+    onnx.save(one(SAME, inputs="float[1, 2, m, m] x", initializers=W), "in/other.onnx")
+    before = onnx.load("in/other.onnx")
+    code, lines = told("fix", "in", "-o", "out", "--dim", "n=8", "--jobs", 2)
+    assert (code, len(lines)) == (0, 7)
+    first = onnx.load("out/open.onnx").graph.input[0].type.tensor_type.shape.dim[2]
+    assert (first.dim_value, onnx.load("out/other.onnx").graph.input) == (8, before.graph.input)
+    assert told("check", "in", "--jobs", 2, "--dim", "n=8")[0] == 1
+    assert told("validate", "in", "out", "--dim", "n=8")[0] == 0
+    shutil.rmtree("out")
+    ran = onnxpad_runs("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "k=8")
+    assert (ran.exit_code, ran.stdout, Path("out").exists()) == (2, "", False)
+    assert ran.stderr.startswith("error: none of 4 models: there is no dimension 'k'")
+    code, lines = told("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "m=x")
+    assert (code, lines) == (2, [])
+
+
+def test_what_stays_and_what_would_help() -> None:
+    """As the report on one model tells it."""
+    for name in ("in/c/open.onnx", "in/d/open.onnx"):
+        Path(name).parent.mkdir()
+        onnx.save(net(COMPUTED), name)
+    alone = told("fix", "in/c/open.onnx", "-o", "alone.onnx", "--no-validate")[1]
+    assert "Stays as it is: 1" in alone
+    _, lines = told("fix", "in", "-o", "out", "--no-validate")
+    assert "in/c/open.onnx: nothing to change, 1 stays -> out/c/open.onnx" in lines
+    (option,) = [line.split(" would ")[0] for line in alone if line.startswith("Next: ")]
+    assert lines[-1] == f"{option} would change what stays in 2 models"
+    found = {each["path"]: each for each in data("fix", "in", "-o", "out", "-q")["files"]}
+    assert found["in/c/open.onnx"]["stays"] == 1
+    assert f"Next: {found['in/c/open.onnx']['next']}" == option
+    assert found["in/c/open.onnx"]["report"]["next"]["option"] == found["in/c/open.onnx"]["next"]
+
+
+def test_results_of_earlier_runs_are_named() -> None:
+    """Of a model that fails now, or that is gone; and nothing is removed."""
+    for words in ((), ("--resume", "runs")):
+        for name, model in MODELS.items():
+            onnx.save(model, f"in/{name}.onnx")
+        assert told("fix", "in", "-o", "out", *words)[0] == 0
+        Path("in/open.onnx").write_bytes(b"damaged")
+        Path("in/b/plain.onnx").unlink()
+        for _ in range(2):
+            code, lines = told("fix", "in", "-o", "out", *words)
+            assert code == 2
+            assert "; out/open.onnx is an older file and stays" in lines[0]
+            assert lines[-1] == "Of no model of this run: out/b/plain.onnx"
+            assert told("fix", "in", "-o", "out", "-q", *words)[1][0].startswith("in/open.onnx: ")
+            found = data("fix", "in", "-o", "out", *words)
+            assert [each["older"] for each in found["files"]] == ["out/open.onnx", None]
+            assert found["others"] == ["out/b/plain.onnx"]
+            assert Path("out/open.onnx").exists()
+            assert Path("out/b/plain.onnx").exists()
+    onnx.save(MODELS["a/same"], "in/a/same.fixed.onnx")
+    onnx.save(MODELS["b/plain"], "in/a/same.onnx")
+    assert "in/a/same.fixed.onnx is an older file" in told("fix", "in/a", "-q")[1][0]
+
+
+def test_what_is_known_is_told() -> None:
+    asked = ("fix", "in", "-o", "out", "--resume", "runs")
+    assert not any(each["resumed"] for each in data(*asked)["files"])
+    Path("in/a/same.onnx").write_bytes(Path("in/b/plain.onnx").read_bytes())
+    assert [each["resumed"] for each in data(*asked)["files"]] == [False, True, True]
+    _, lines = told(*asked)
+    assert all(line.endswith(" (known)") for line in lines[:3])
+    assert lines[4] == "3 models: 2 unchanged, 1 fixed; 3 known from an earlier run"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fix in -o out --select PAD9999", "--select 'PAD9999' names no code"),
+        ("fix in -o out --target openvin", "did you mean 'openvino'?"),
+        ("fix in -o out --target own.toml", "own.toml"),
+        ("fix in -o out --style pad --target openvino", ""),
+        ("check in --jobs 1 --convention keas", "did you mean 'keras'?"),
+        ("check in --jobs 1 --ignore PAD9999", "--ignore 'PAD9999' names no code"),
+        ("validate in in --provider cdua", "did you mean 'cuda'?"),
+        ("validate in in --rtol -1", "rtol has to be"),
+    ],
+)
+def test_a_mistake_is_told_once_and_before_any_work(words: str, said: str) -> None:
+    ran = onnxpad_runs(*words.split())
+    if not said:
+        assert ran.exit_code == 0
+        return
+    assert (ran.exit_code, ran.stdout, Path("out").exists()) == (2, "", False)
+    assert said in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_configurations_are_checked_and_told_once() -> None:
+    Path("onnxpad.toml").write_text('stile = "pad"')
+    ran = onnxpad_runs("fix", "in", "-o", "out")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "did you mean 'style'?" in ran.stderr
+    Path("onnxpad.toml").write_text('style = "pad"')
+    for words in ((), ("--resume", "runs"), ("--resume", "runs")):
+        _, lines = told("fix", "in", "-o", "out", *words)
+        assert lines[-1] == "note: configured for 3 models by onnxpad.toml: style pad"
+
+
+def test_one_model_and_a_folder() -> None:
+    """Where a folder is named for the result, it means the model's name in it."""
+    for folder in ("new/er", "there"):
+        Path("there").mkdir(exist_ok=True)
+        code, lines = told("fix", "in/a/same.onnx", "-o", folder, "--no-validate")
+        assert (code, lines[-2].split(" (")[0]) == (0, f"Wrote {folder}/same.onnx")
+    Path("in/damaged.onnx").write_bytes(b"damaged")
+    assert told("fix", "in/damaged.onnx", "-o", "none")[0] == 2
+    assert not Path("none").exists()
+    Path("file").touch()
+    assert told("fix", "in/a/same.onnx", "-o", "file", "--no-validate")[0] == 0
+    assert Path("file").stat().st_size
+    for output in ("out", "there"):
+        assert "inn does not exist; check" in onnxpad_runs("fix", "inn/", "-o", output).stderr
 
 
 def test_validate_two_trees() -> None:
@@ -123,9 +236,10 @@ def test_validate_two_trees() -> None:
     code, lines = told("validate", "in", "out", "--jobs", 2, "--resume", "runs")
     assert code == 3
     assert lines[0].startswith("in/b/plain.onnx: failed (exit code 3): FAILED")
-    assert lines[1].startswith("in/open.onnx: model (exit code 2): out/open.onnx ")
+    assert lines[1].startswith("in/open.onnx: unreadable (exit code 2): out/open.onnx ")
     assert lines[2] == "in/a/same.onnx: agree"
-    assert told("validate", "in", "out", "--resume", "runs") == (code, lines)
+    again = told("validate", "in", "out", "--resume", "runs")
+    assert again == (code, [*(f"{line} (known)" for line in lines[:3]), "", *again[1][4:]])
     onnx.save(MODELS["b/plain"], "out/b/plain.onnx")
     assert told("validate", "in", "out", "--resume", "runs")[0] == 2
     assert data("validate", "in/a/same.onnx", "out/a/same.onnx", "--jobs", 1)["exit_code"] == 0
@@ -145,6 +259,9 @@ def test_validate_two_trees() -> None:
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
         ("fix in --symmetric-transpose", "--target onnxruntime-cuda"),
+        ("fix in -o in", "in: is in --output"),
+        ("fix in -o out.onnx", "is the name of a model; several"),
+        ("fix in/a in/x/../a in/b -o in/open.onnx", "is a file; several models"),
     ],
 )
 def test_what_is_refused(words: str, said: str) -> None:

@@ -3,15 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import onnx
 import pytest
+from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.cli.many import partners
-from onnxpad.errors import OnnxpadError, OutputError, UsageError
+from onnxpad.errors import OutputError, UsageError
 from onnxpad.folders.paths import models_in
 from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
@@ -77,7 +77,8 @@ def test_a_next_run_does_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patched:
         patched.setattr(pool, "borrow", borrow)
-        assert sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path) == first
+        found = sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path)
+        assert found == [replace(each, resumed=True) for each in first]
         for other in ({"style": "pad"}, {"output": "other"}, {"validate": True}):
             with pytest.raises(KeyboardInterrupt):
                 list(onnxpad.fix_all("in/a", **{**asked, **other}))
@@ -86,6 +87,17 @@ def test_a_next_run_does_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         spoil(Path("out/a/same.onnx"))
         assert outcomes("in", **asked) == ALL
         assert Path("out/a/same.onnx").read_bytes() == content
+
+
+def test_sizes_are_for_the_models_that_have_the_name() -> None:
+    onnx.save(one("y = Relu (x)", inputs="float[1, 2, n, n] x"), "in/open.onnx")
+    found = outcomes("in", output="out", validate=False, dims={"n": 8})
+    assert found == ALL | {"in/open.onnx": "fixed"}
+    with pytest.raises(UsageError, match="none of 3 models"):
+        outcomes("in", output="none", dims={"k": 8})
+    with pytest.raises(UsageError, match="is no size"):
+        onnxpad.fix_all("in", output="none", dims={"k": "x"})
+    assert not Path("none").exists()
 
 
 def test_external_data_decides_too() -> None:
@@ -98,20 +110,21 @@ def test_external_data_decides_too() -> None:
     (found,) = onnxpad.fix_all("big", **asked)
     assert found.written == ("out/m.onnx", "out/data")
     for change in (Path("out/data").unlink, lambda: Path("big/data").write_bytes(bytes(432))):
-        assert [*onnxpad.fix_all("big", **asked)] == [found]
+        assert [*onnxpad.fix_all("big", **asked)] == [replace(found, resumed=True)]
         change()
         (other,) = onnxpad.fix_all("big", **asked)
         assert other.seconds != found.seconds
+        assert (other.outcome, other.written[0]) == ("fixed", "out/m.onnx")
+        assert Path("out/data").read_bytes() == Path("big/data").read_bytes()
         found = other
 
 
-def test_a_wrong_result_is_not_written() -> None:
-    wrong = SimpleNamespace(outcome=Outcome.INVALID, changed=True)
+def test_a_wrong_result_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     result = onnxpad.fix("in/a/same.onnx", validate=False)
-    for name in result.__struct_fields__:
-        vars(wrong).setdefault(name, getattr(result, name))
-    assert written(wrong, Path("out/x.onnx"), copies=True).delivery.written == ""
-    assert not Path("out").exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(onnxpad.FixResult, "outcome", Outcome.INVALID)
+        assert written(result, Path("out/x.onnx"), copies=True).delivery.written == ""
+        assert not Path("out").exists()
     assert written(result, Path("out/x.onnx"), copies=False).delivery.written == "out/x.onnx"
 
 
@@ -133,7 +146,10 @@ def test_links_and_other_ways_to_a_model() -> None:
     Path("alias").symlink_to("in")
     Path("out").mkdir()
     Path("out/plain.onnx").symlink_to("../in/a/same.onnx")
-    for output, said in (("alias", "below --output"), ("out", "same.onnx: a result would replace")):
+    for output, said in (
+        ("alias", "in: is in --output"),
+        ("out", "same.onnx: a result would replace"),
+    ):
         with pytest.raises(UsageError, match=said):
             onnxpad.fix_all("in", output=output)
 
@@ -151,8 +167,6 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     for _ in range(2):
         found = outcomes("odd", output="out", resume="runs", validate=False)
         assert found == {odd: "fixed", "odd/nul.onnx": "model", "odd/pipe.onnx": "model"}
-    (error,) = onnxpad.fix_all(odd, select=SAME.graph.node)
-    assert error.outcome == "internal"
 
 
 @pytest.mark.parametrize(
@@ -160,14 +174,16 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     [
         (["in/*.tflite"], {}, UsageError, "in/*.tflite: there is no .onnx file"),
         (["in/a/same.fixed.onnx"], {}, UsageError, "same.fixed.onnx: there is no"),
-        (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "o: two models"),
+        (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "of two models, in"),
         (["in"], {"output": "o", "in_place": True}, UsageError, "exclude each other"),
         (["in"], {"output": "in/plain.onnx"}, OutputError, "in/plain.onnx: is a file"),
         (["in"], {"style": "x"}, UsageError, "unknown style"),
+        (["in"], {"select": "PAD9999"}, UsageError, "names no code"),
+        (["in"], {"stile": "pad"}, TypeError, "did you mean 'style'?"),
     ],
 )
 def test_what_is_refused_at_once(
-    paths: list[str], options: Any, error: type[OnnxpadError], said: str
+    paths: list[str], options: Any, error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error) as raised:
         onnxpad.fix_all(paths, **options)

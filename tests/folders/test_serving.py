@@ -1,5 +1,6 @@
 """Processes that serve many models: whatever becomes of one, the others go on."""
 
+import importlib
 import os
 import signal
 import sqlite3
@@ -10,13 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
-from onnxpad.errors import OutputError
+from onnxpad.errors import OutputError, UsageError
+from onnxpad.folders import ledger
 from onnxpad.folders.serving import outcomes
 from onnxpad.report import FileOutcome
+from onnxpad.runtimes import pool
 from tests.folders.calls import behave
-from tests.support import ROOT
+from tests.support import ROOT, one
 
 
 def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
@@ -43,6 +47,21 @@ def test_what_becomes_of_one_is_its_outcome(name: str, code: int, outcome: str, 
     assert (found[name].exit_code, found[name].outcome, found[name].line) == (code, outcome, line)
     told = [(found[each].outcome, found[each].line) for each in "ab"]
     assert told == [("passed", "nothing found")] * 2
+
+
+def test_options_that_do_not_pickle_are_its_outcome() -> None:
+    (found,) = outcomes(behave, {Path("a"): None}, lambda: None)
+    assert (found.exit_code, found.outcome) == (70, "internal")
+
+
+def test_a_trial_comes_before_all_work(tmp_path: Path) -> None:
+    def trial() -> None:
+        raise UsageError("a mistake")
+
+    pairs: Mapping[Path, Path | None] = {Path("a"): None, Path("b"): None}
+    with pytest.raises(UsageError, match="a mistake"):
+        list(outcomes(behave, pairs, tmp_path / "log", trial=trial))
+    assert not (tmp_path / "log").exists()
 
 
 def test_a_process_serves_many(tmp_path: Path) -> None:
@@ -79,6 +98,17 @@ def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
 def test_a_time_limit_while_a_file_is_written(tmp_path: Path) -> None:
     (found,) = outcomes(behave, {Path("write"): tmp_path / "out"}, time_limit=4.0)
     assert (found.outcome, len([*tmp_path.iterdir()])) == ("time limit", 1)
+
+
+def test_imports_are_no_part_of_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first model of a process need not be faster than the others, also on a busy machine."""
+    (tmp_path / "slow_to_import.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    call = importlib.import_module("slow_to_import").behave
+    monkeypatch.setenv("OPENED", "slowly")
+    monkeypatch.setattr(pool, "_idle", [])  # a new process, which has the path and the variable
+    (found,) = outcomes(call, {Path("a"): None}, time_limit=1.5)
+    assert found.outcome == "passed"
 
 
 def test_a_program_that_ends_does_no_more(tmp_path: Path) -> None:
@@ -123,6 +153,30 @@ class TestResume:
         monkeypatch.setattr("onnxpad.folders.ledger._VERSIONS", ["onnx 99"])
         assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
 
+    def test_one_outcome_is_kept_of_what_is_asked(self) -> None:
+        """The file of a nightly run does not grow."""
+        for text in ("one", "two"):
+            Path("a").write_text(text)
+            assert self.again("a") == ["a"]
+        with sqlite3.connect("runs") as database:
+            assert database.execute("SELECT count(*) FROM outcomes").fetchall() == [(1,)]
+
+    def test_data_is_found_without_onnx(self) -> None:
+        """By the bytes of a reference; one with its fields in another order by onnx."""
+        tensor = onnx.TensorProto(name="location", dims=[1], data_type=1, data_location="EXTERNAL")
+        for name in ("data", "x" * 130, "a\0b"):
+            del tensor.external_data[:]
+            tensor.external_data.add(key="location", value=name)
+            model = one("y = Relu (location)", inputs="float[1] location")
+            model.graph.initializer.append(tensor)
+            whole = model.SerializeToString()
+            assert name in ledger._locations(whole)
+        entry = onnx.StringStringEntryProto
+        key, value = entry(key="location").SerializeToString(), entry(value="a\0b")
+        was, turned = key + value.SerializeToString(), value.SerializeToString() + key
+        assert was in whole
+        assert "a\0b" in ledger._locations(whole.replace(was, turned))
+
     def test_a_file_that_is_no_record(self) -> None:
         Path("runs").write_text("a file of somebody's " * 99)
         with pytest.raises(OutputError, match="runs: cannot keep outcomes"):
@@ -138,6 +192,15 @@ class TestResume:
             self.again("a")
 
 
+SLOW = """
+import os, time
+from tests.folders import calls
+if os.environ.get("OPENED") == "slowly":
+    time.sleep(2.5)
+def behave(*given):
+    return calls.behave(*given)
+"""
+"""A module that takes long to import in a child of the process that has imported it."""
 RUN = """
 import sys
 from pathlib import Path

@@ -35,7 +35,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
     each run its outputs, drawn on pages.
     """
-    is_full, kept = view == "full", _kept(report)
+    is_full, kept = view == "full", staying(report)
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -55,14 +55,14 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     return Document("fix", shown(report.name), headline(report), groups)
 
 
-def _kept(report: FixReport) -> list[Finding]:
-    """What stays, without what was undone."""
-    undone = {(each.code, each.node, each.reason) for each in report.undone}
-    return [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
-
-
 def _nodes(findings: Sequence[Finding]) -> int:
     return len({each.node for each in findings})
+
+
+def staying(report: FixReport) -> list[Finding]:
+    """What is told of padding that stays as it is, but for what was undone."""
+    undone = {(each.code, each.node, each.reason) for each in report.undone}
+    return [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
 
 
 def headline(report: FixReport) -> str:
@@ -79,7 +79,7 @@ def headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes(_kept(report))
+    untaken, stay = _nodes(report.untaken), _nodes(staying(report))
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     ending = f"; {counted(stay, 'padding')} left" * bool(stay)
     return f"{left * bool(untaken)}{said}{ending}"

@@ -6,38 +6,73 @@ from collections import Counter
 from time import perf_counter
 from typing import Any
 
+from onnxpad.errors import few
 from onnxpad.report import FileOutcome, FolderReport
 from onnxpad.report.documents import Block, Document, View, document_of
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
-from onnxpad.report.text import counted, shown
+from onnxpad.report.text import configurations, counted, shown
+
+_FAILED = {
+    "model": "unreadable",
+    "usage": "refused",
+    "output": "not written",
+    "system": "system error",
+    "provider": "without provider",
+    "crash": "crashed",
+    "time limit": "over the time limit",
+    "internal": "internal error",
+}
+"""The words for kinds of errors; other outcomes are words themselves."""
 
 
 def folder_document(report: FolderReport, view: View = "brief") -> Document:
     """A line for each model, the worst first; then how many have what."""
-    outcomes = Counter(each.outcome for each in report.files).items()
+    outcomes = Counter(map(_outcome, report.files)).items()
+    resumed = sum(each.resumed for each in report.files)
+    known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
-    ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}"]
+    ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}{known}"]
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in report.files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
+    ending += configurations(each.config for each in report.files)
+    if report.others:
+        named = few(map(shown, report.others), 3)
+        ending.append(f"{marked('Of no model of this run', 'warning')}: {named}")
+    if options := Counter(each.next for each in report.files if each.next).most_common(1):
+        ((option, count),) = options
+        gains = f"would change what stays in {counted(count, 'model')}"
+        ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
     return document_of("folder", "", "", [*map(_line, report.files)], ending)
+
+
+def _outcome(file: FileOutcome) -> str:
+    """What became of a model, with the exit code unless that is 0."""
+    code = f" (exit code {file.exit_code})" if file.exit_code else ""
+    return f"{_FAILED.get(file.outcome, file.outcome)}{code}"
 
 
 def _line(file: FileOutcome) -> str:
     path, said = marked(shown(file.path), "strong"), ""
     if file.exit_code:
-        told = f"{shown(file.outcome)} (exit code {file.exit_code})"
-        said = f"{marked(told, 'error')}: "
+        said = f"{marked(shown(_outcome(file)), 'error')}: "
+    stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
     written = f" -> {shown(file.written[0])}" if file.written else ""
-    return f"{path}: {said}{shown(file.line)}{written}"
+    older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
+    known = " (known)" if file.resumed else ""
+    return f"{path}: {said}{shown(file.line)}{stays}{written}{older}{known}"
 
 
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     """The outcome that the report on a model stands for; it was begun at `time.perf_counter`."""
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
-    delivery = getattr(report, "delivery", None)
+    delivery, option = getattr(report, "delivery", None), getattr(report, "next", None)
+    undone = {(each.code, each.node, each.reason) for each in getattr(report, "undone", ())}
+    left = report.findings if report.command == "fix" else ()
+    stays = {each.node for each in left if (each.code, each.node, each.reason) not in undone}
+    configs = [each.config for each in files if getattr(each, "config", None)]
     return FileOutcome(
         path,
         report.exit_code,
@@ -46,5 +81,8 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         Counter(each.code for each in told),
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data) if delivery else (),
-        json_of(report),
+        stays=len(stays),
+        next=getattr(option, "option", ""),
+        config=next(iter(configs), None),
+        text=json_of(report),
     )

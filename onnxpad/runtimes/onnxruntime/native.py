@@ -17,10 +17,7 @@ from typing import Any
 
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.runtime import EngineError, Located, Optimisation
-
-THREADS = "ONNXPAD_THREADS"
-"""The variable that says how many threads a model may use; 0 or none for all cores."""
+from onnxpad.runtimes.runtime import THREADS, EngineError, Located, Optimisation
 
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"

@@ -1,0 +1,70 @@
+"""Sizes for models of which only some have the input or the dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from onnxpad.arguments import dims_given, shapes_given
+from onnxpad.errors import MismatchError, OnnxpadError, UsageError
+
+R = TypeVar("R")
+_READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "shapes": shapes_given,
+    "dims": dims_given,
+}
+Lacking = Mapping[tuple[str, str], str]
+"""What a model lacks of the sizes given, by `shapes` or `dims` and the name, with what to tell."""
+
+
+def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, Lacking]:
+    """The result of a call with those sizes among its options whose name the model has.
+
+    Raises:
+        MismatchError: A size contradicts the model.
+    """
+    lacking: dict[tuple[str, str], str] = {}
+    while True:
+        sizes = {
+            kind: {name: size for name, size in given.items() if (kind, name) not in lacking}
+            for kind, read in _READ.items()
+            if (given := read(options.get(kind)))
+        }
+        try:
+            return ask(**{**options, **sizes}), lacking
+        except MismatchError as error:
+            if not error.missing.keys() - lacking.keys():
+                raise
+            lacking |= error.missing
+
+
+def require_used(models: Sequence[Lacking]) -> None:
+    """Raises UsageError if all models lack a size, for each of which `with_sizes` said so."""
+    for key, told in (models[0] if models else {}).items():
+        if all(key in each for each in models):
+            raise UsageError(f"none of {len(models):,} models: {told}" if models[1:] else told)
+
+
+def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
+    """Raises UsageError if no model has what a size among the options is for.
+
+    Models are read until one has it; those that cannot be read have nothing.
+    """
+    sizes = {kind: each for kind in _READ if (each := options.get(kind))}
+    if not sizes:
+        return
+    from onnxpad.api.check import check
+
+    found = list[Lacking]()
+    for model in models:
+        with suppress(OSError, OnnxpadError):
+            try:
+                found.append(with_sizes(partial(check, model), sizes)[1])
+            except MismatchError:  # it has the names
+                found.append({})
+            if not all(found):
+                return
+    require_used(found)
