@@ -63,7 +63,7 @@ def entry_of(word: str) -> tuple[str, str] | None:
             return title, text
     reason = next((each for each in Reason if each.value == key), None)
     if reason is not None:
-        return key, f"Padding stays since {reason.meaning}. See `onnxpad docs reasons`."
+        return key, f"Padding stays since {reason.meaning}. See `onnxpad docs rules`."
     ways = (each for each in glossary().items() if key in re.split(r"-+", slug(each[0])))
     return next(ways, None)
 
