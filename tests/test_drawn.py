@@ -11,7 +11,8 @@ import pytest
 from tests.arithmetic import drawn_formulas
 from tests.frameworks.conventions import drawn_explanations
 from tests.frameworks.fitting import drawn_fits
-from tests.frameworks.repadding import drawn_matches, drawn_searches
+from tests.frameworks.repadding import drawn as drawn_repads
+from tests.frameworks.repadding import drawn_matches
 from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
@@ -30,7 +31,7 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_explanations,
     drawn_fits,
     drawn_matches,
-    drawn_searches,
+    drawn_repads,
     edits,
     drawn_sites,
     drawn_fixes,

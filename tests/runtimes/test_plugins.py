@@ -50,10 +50,7 @@ def test_plugins_are_found_by_their_packages_alone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (
-            "get_library_path = lambda: '/nowhere/plugin.so'",
-            "the plugin openvino does not load",
-        ),
+        ("get_library_path = lambda: '/nowhere/plugin.so'", "the plugin openvino does not load"),
         ("raise ValueError('broken')", "the plugin openvino does not load: broken"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed (SIGSEGV)"),
         ("import time; time.sleep(600)", "did not end within 1 s"),

@@ -14,15 +14,7 @@ import numpy as np
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.validation.draw import (
-    Draw,
-    Input,
-    draw,
-    other_choices,
-    outline,
-    pinned,
-    size_choices,
-)
+from onnxpad.validation.draw import Draw, Input, draw, other_choices, outline, pinned, size_choices
 from tests.support import parsed
 from tests.support.lines import Lines
 

@@ -5,11 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxpad.validation.align import (
-    aligned,
-    distance,
-    nearest,
-)
+from onnxpad.validation.align import aligned, distance, nearest
 from tests.strategies import examples
 from tests.support.rows import each_row
 

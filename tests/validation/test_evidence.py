@@ -443,10 +443,7 @@ class TestPadding:
             ),
             ('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', "y = Conv <pads = [1,1,1,1]> (x, w)"),
             ('y = Conv <auto_pad = "VALID"> (x, w)', "y = Conv (x, w)"),
-            (
-                NHWC,
-                "y = Conv <pads = [1,1,1,1]> (x, w)",
-            ),
+            (NHWC, "y = Conv <pads = [1,1,1,1]> (x, w)"),
             (
                 f"{TURNED} y = ConvTranspose <pads = [1,1,1,1], {MORE}> (x, k)",
                 f"{TURNED} y = ConvTranspose <pads = [1,1,0,1], {TWOS}> (x, k)",

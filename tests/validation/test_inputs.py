@@ -180,8 +180,7 @@ def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
 def test_axes_of_one_name_may_be_fixed_apart() -> None:
     text = "g (float[{0}] x, float[{1}] z) => (float[1] y) {{ y = Relu (x) }}"
     inputs = pinned(
-        outline(parsed(text.format("N,H", "N,H"), opset=21)).inputs,
-        {"x": (5, "H"), "z": (7, 4)},
+        outline(parsed(text.format("N,H", "N,H"), opset=21)).inputs, {"x": (5, "H"), "z": (7, 4)}
     )
     assert [each.shape for each in inputs] == [(5, 4), (7, 4)]
 

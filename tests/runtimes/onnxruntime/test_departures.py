@@ -10,11 +10,7 @@ from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.window import Window
-from onnxpad.runtimes.onnxruntime.departures import (
-    disagreement,
-    runtime_pads,
-    why_not_run,
-)
+from onnxpad.runtimes.onnxruntime.departures import disagreement, runtime_pads, why_not_run
 from onnxpad.runtimes.onnxruntime.pad_fusion import folding_versions
 from onnxpad.semantics.operators import WindowOp, read_window
 from onnxpad.semantics.window import onnxruntime, specification
