@@ -23,6 +23,7 @@ from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
 from tests.runtimes.onnxruntime import drawn_shields as shields
+from tests.validation import arrays, cases
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
 
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         matches.LINES.keep,
         cuts.LINES.keep,
         inputs.LINES.keep,
+        arrays.LINES.keep,
+        cases.keep,
         verdicts.LINES.keep,
         heals.LINES.keep,
         calls.LINES.keep,

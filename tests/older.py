@@ -43,7 +43,6 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[a crop becomes pads]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[nothing is appended]
-  tests/validation/test_whole.py::test_a_rewrite_that_does_not_run_fails[y = Conv <pads = [-1,1]>*
 onnxruntime before 1.29 has pools differ where a last window begins or ends in the padding
   tests/arithmetic/test_window.py::test_onnxruntime_pool_with_pads[*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *

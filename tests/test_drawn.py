@@ -1,4 +1,4 @@
-"""What is said of all that was drawn is what is kept: by day of one in six lines.
+"""What is said of all that was drawn is what is kept: by day mostly of one in six lines.
 
 After a change that is meant: `python -m tests.drawn`, then read `git diff tests`.
 """
@@ -21,11 +21,11 @@ from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals
 from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
-from tests.validation import drawn_inputs, drawn_verdicts
+from tests.validation import arrays, drawn_inputs, drawn_verdicts
 
 AT_ONCE: Final = 8
 HERE: Final = "tests/test_drawn.py::test_what_is_said"
-BY_DAY: Final = 6  # one in so many
+BY_DAY: Final = 6  # one in so many, but for modules whose lines take little time
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     drawn_explanations,
@@ -41,6 +41,7 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn,
     drawn_calls,
     drawn_shields,
+    arrays,
     drawn_inputs,
     drawn_verdicts,
 )
@@ -50,9 +51,12 @@ def several() -> Iterator[Any]:
     """Modules, each with some of its lines."""
     for module in KEPT:
         name = module.__name__.removeprefix("tests.")
+        by_day = getattr(module, "BY_DAY", BY_DAY)
         lines = [line for line in module.LINES.kept() if not gap_of(f"{HERE}[{name}: {line}]")]
         for place in range(0, len(lines), AT_ONCE):
-            marks = pytest.mark.night if place // AT_ONCE % BY_DAY else ()
+            marks = (
+                pytest.mark.night if place // AT_ONCE % getattr(module, "BY_DAY", BY_DAY) else ()
+            )
             part = lines[place : place + AT_ONCE]
             yield pytest.param(module, part, marks=marks, id=f"{name}, from {place}")
 

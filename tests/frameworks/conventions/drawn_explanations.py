@@ -43,3 +43,4 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
 
 
 LINES: Final = Lines(Path(__file__).with_name("explanations.txt"), said)
+BY_DAY: Final = 1

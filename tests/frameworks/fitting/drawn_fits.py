@@ -27,3 +27,4 @@ def said(line: str) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("fits.txt"), said)
+BY_DAY: Final = 1

@@ -79,3 +79,4 @@ def said(line: str) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("predictions.txt"), said)
+BY_DAY: Final = 1

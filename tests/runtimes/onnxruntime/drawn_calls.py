@@ -74,3 +74,4 @@ def _filled(how: str, around: str, inside: str) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("calls.txt"), said)
+BY_DAY: Final = 1

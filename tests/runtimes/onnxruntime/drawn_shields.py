@@ -59,3 +59,4 @@ def _input(graph: Graph, name: str) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("shields.txt"), said)
+BY_DAY: Final = 1
