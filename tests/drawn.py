@@ -23,6 +23,7 @@ from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
 from tests.runtimes.onnxruntime import drawn_shields as shields
+from tests.runtimes.onnxruntime import models as optimised
 from tests.validation import arrays, cases
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         heals.LINES.keep,
         calls.LINES.keep,
         shields.LINES.keep,
+        optimised.keep,
     ):
         keep()
     return 0

@@ -54,9 +54,7 @@ def several() -> Iterator[Any]:
         by_day = getattr(module, "BY_DAY", BY_DAY)
         lines = [line for line in module.LINES.kept() if not gap_of(f"{HERE}[{name}: {line}]")]
         for place in range(0, len(lines), AT_ONCE):
-            marks = (
-                pytest.mark.night if place // AT_ONCE % getattr(module, "BY_DAY", BY_DAY) else ()
-            )
+            marks = pytest.mark.night if place // AT_ONCE % by_day else ()
             part = lines[place : place + AT_ONCE]
             yield pytest.param(module, part, marks=marks, id=f"{name}, from {place}")
 

@@ -1,6 +1,8 @@
 """Drawn graphs, with what onnxruntime's optimiser is predicted to fold and fuse in each.
 
-`predictions.txt` keeps them: a prediction that changes shows there.
+`predictions.txt` keeps them: a prediction that changes shows there. A line asks which neighbours
+would be fused wrongly; behind `pads`, which `Pad`s are folded; and behind `harm TENSOR of INPUT`,
+what harm it did that a pool runs in blocks, if onnxruntime knew the shape of the tensor.
 """
 
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Final
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.neighbours import Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from tests.support import one
@@ -35,6 +38,15 @@ NUMBERS = ", ".join(
         "int64 lone = {1}, int64 ltwo = {2}, double dl = {-1}, double dh = {5}, double dz = {0}",
         "double do = {1}, int64[4] same = {1, 3, 8, 8}, int64[4] ones = {1, 1, 1, 1}",
         f"int64[2] flat = {{3, 64}}, float[3, 3, 2, 2] w = {ONES}, uint8[3, 3, 2, 2] qw = {ONES}",
+    )
+)
+BLOCKS = ", ".join(
+    (
+        "float low = {-inf}, int64[2] hw = {2, 3}, int64[1] two = {2}",
+        "float[16, 16, 1, 1] w = {" + ", ".join("1" * 256) + "}",
+        "int64[8] p1 = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] p2 = {0, 0, 2, 2, 0, 0, 2, 2}",
+        "int64[8] end2 = {0, 0, 0, 0, 0, 0, 2, 0}, int64[8] begin2 = {0, 0, 0, 2, 0, 0, 0, 0}",
+        "int64[4] q1 = {1, 1, 1, 1}, int64[4] q2 = {2, 2, 2, 2}",
     )
 )
 KINDS = {"x": "float", "d": "double", "l": "int64", "q": "uint8", "k": "int8"}
@@ -66,9 +78,22 @@ def pads_before(body: str, opset: int = 17) -> tuple[str, str]:
     return " ".join(wrongly), " ".join(taken)
 
 
+def harm(tensor: str, given: str, body: str) -> str:
+    """The harm done if onnxruntime knew the shape of a tensor."""
+    inputs = f"{given}, bool[8] f, int64[1] begin, int64[1] end"
+    proto = one(body, inputs=inputs, initializers=BLOCKS, opset=18)
+    context = Context(Graph.from_proto(proto))
+    found = context.hidden.behind(context.graph.tensor(tensor))
+    return "none" if found is None else found.reason.value
+
+
 def said(line: str) -> str:
     """The line with what is predicted now."""
     asked = line.partition("  =>  ")[0]
+    if asked.startswith("harm "):
+        where, _, body = asked.removeprefix("harm ").partition(": ")
+        tensor, _, given = where.partition(" of ")
+        return f"{asked}  =>  {harm(tensor, given, body)}"
     opset, _, body = asked.removeprefix("opset ").partition(": ")
     if not body.startswith("pads "):
         return f"{asked}  =>  {neighbours(body, int(opset)) or 'nothing'}"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.matrix import bounds
 from tests.older import installed, numbers
-from tests.runtimes.onnxruntime.test_neighbours import APART
+from tests.runtimes.onnxruntime import models
 from tests.support import BORDER, LEVELS, agree, negative, one, ran
 from tests.test_matrix import PROJECT
 
@@ -55,14 +55,12 @@ def folded(body: str, opset: int) -> onnx.ModelProto:
 
 def neighbours() -> Iterator[tuple[str, onnx.ModelProto]]:
     """What Pads keep apart, without these."""
-    for row in APART:
-        met = onnx.ModelProto()
-        met.CopyFrom(row.values[0])
+    for title, (met, _) in models.of("apart").items():
         for pad in [node for node in met.graph.node if node.op_type == "Pad"]:
             met.graph.node.remove(pad)
             for node in met.graph.node:
                 node.input[:] = [pad.input[0] if n == pad.output[0] else n for n in node.input]
-        yield str(row.id), met
+        yield title, met
 
 
 ROWS: Final = [

@@ -1,0 +1,76 @@
+"""Models that onnxruntime's optimiser may get wrong once a rewrite lays something open.
+
+`models.txt` has them as text, in blocks: a title; the opset, inputs, outputs and initializers, of
+which those without values are full of ones; and the nodes. Or the whole model, if it has functions.
+Behind `=>` are the codes of what `fix` changes. `let NAME = TEXT` above all blocks is what `$NAME`
+stands for. What a title begins with says what is asked of the model:
+
+- `optimised`: runs rightly as it is, also optimised. Where an exact rewrite would have a Pad folded
+  wrongly, a kernel crash, or a size taken from a declaration, it stays, or is shielded.
+- `apart`: a Pad keeps operators apart that are fused wrongly once it is gone, so it stays.
+- `together`: neighbours that are fused rightly may meet.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import onnx
+
+import onnxpad
+from tests.support import one, parsed
+
+FILE: Final = Path(__file__).with_name("models.txt")
+_EMPTY: Final = re.compile(r"(\w+\[([\d, ]+)\] \w+)(?=, |$)")
+
+
+def of(kind: str) -> dict[str, tuple[onnx.ModelProto, str]]:
+    """The models of a kind by title, each with the codes of its changes."""
+    first, *blocks = FILE.read_text(encoding="utf-8").strip().split("\n\n")
+    given = dict(line.removeprefix("let ").split(" = ", 1) for line in first.splitlines())
+    found = {}
+    for block in (each for each in blocks if each.startswith(f"# {kind}")):
+        title, *lines, codes = block.splitlines()
+        text = re.sub(r"\$([A-Z]+)", lambda name: given[name[1]], "\n".join(lines))
+        found[title.removeprefix(f"# {kind}: ")] = _made(text), codes.removeprefix("=> ")
+    return found
+
+
+def _made(text: str) -> onnx.ModelProto:
+    """The model of a block, without shapes of its outputs, or of those of branches."""
+    head, _, nodes = text.partition("\n")
+    if not nodes:
+        model = parsed(head)
+    else:
+        opset, inputs, outputs, given = (part.strip() for part in f"{head} ".split(" | "))
+        number = int(opset.removeprefix("opset "))
+        given = _EMPTY.sub(lambda name: f"{name[1]} = {{{_ones(name[2])}}}", given)
+        ir = 8 if number < 21 else 10
+        model = one(nodes, inputs=inputs, outputs=outputs, initializers=given, opset=number, ir=ir)
+    inner = [each.g for node in model.graph.node for each in node.attribute if each.HasField("g")]
+    for output in (output for graph in (model.graph, *inner) for output in graph.output):
+        output.type.tensor_type.ClearField("shape")
+    return model
+
+
+def _ones(sizes: str) -> str:
+    return ", ".join(["1"] * math.prod(map(int, sizes.split(", "))))
+
+
+def codes(model: onnx.ModelProto) -> str:
+    """The codes of what `fix` changes in a model."""
+    return " ".join(each.code for each in onnxpad.fix(model, validate=False).changes) or "nothing"
+
+
+def keep() -> None:
+    """Keeps the codes of all changes anew."""
+
+    def now() -> Iterator[str]:
+        for kind in ("optimised", "apart", "together"):
+            yield from (codes(model) for model, _ in of(kind).values())
+
+    found = now()
+    text = FILE.read_text(encoding="utf-8")
+    FILE.write_text(re.sub(r"^=>.*$", lambda _: f"=> {next(found)}", text, flags=re.M), "utf-8")
