@@ -91,118 +91,102 @@ FOLD = parse("y = Conv <pads = [1,1]> (x, w)")
 WRONG = parse("y = Conv <pads = [0,2]> (x, w)")
 
 
-class TestChosen:
-    def test_the_cpu_is_always_there(self) -> None:
-        assert chosen(["cpu"]) == ((CPU,), ())
-        assert chosen(["CPU", CPU, CPU.lower()]) == ((CPU,), ())
-
-    @pytest.mark.parametrize("names", [["gpu"], ["cpu", "tensort"], [""], []])
-    def test_an_unknown_name(self, names: list[str]) -> None:
-        with pytest.raises(UsageError, match=r"cpu, cuda") as caught:
+def test_the_cpu_is_always_there_and_unknown_names_are_refused() -> None:
+    assert chosen(["cpu"]) == chosen(["CPU", CPU, CPU.lower()]) == ((CPU,), ())
+    for names in (["gpu"], ["cpu", "tensort"], [""], []):
+        with pytest.raises(UsageError, match=r"cpu, cuda"):
             chosen(names)
-        assert caught.value.exit_code == 2
-
-    @pytest.mark.skipif(HAS_CUDA, reason="a CUDA device is here and would start")
-    def test_cuda_that_does_not_start(self) -> None:
-        with pytest.raises(ProviderError) as caught:
-            chosen(["cpu", "cuda"])
-        assert caught.value.exit_code == 4
-        providers, (_note,) = chosen(["auto", "auto"])
-        assert providers == (CPU,)
-
-    def test_cuda_that_starts(self, device: Device) -> None:
-        assert chosen(["cpu", "cuda"]) == ((CPU, CUDA), ())
-        assert chosen(["auto"]) == ((CUDA, CPU), ("provider auto: CUDA and CPU",))
-
-    def test_cuda_that_leaves_all_to_the_cpu(self, device: Device) -> None:
-        device.left_to_cpu = {"Relu"}
-        with pytest.raises(ProviderError, match="leaves a Relu to CPUExecutionProvider"):
-            chosen(["cuda"])
-
-    def test_cuda_that_is_listed_and_falls_back(self, device: Device) -> None:
-        device.starts = False
-        with pytest.raises(ProviderError):
-            chosen(["cuda"])
-        assert chosen(["auto"])[0] == (CPU,)
-
-    def test_cuda_that_computes_wrong(self, device: Device) -> None:
-        device.bias = {"Relu": 1.0}
-        with pytest.raises(ProviderError):
-            chosen(["cuda"])
 
 
-class TestOnADevice:
-    def test_agreement_names_settings_and_places(self, device: Device) -> None:
-        found = validate_models(PAD, FOLD, providers=(CUDA, CPU))
-        assert found.ok
-        assert [
-            (run.provider, run.optimisation, run.subject, run.against)
-            for run in found.runs
-            if not run.inputs.endswith("all negative")
-        ] == [
-            (CUDA, "off", "original", "original on the CPU"),
-            (CUDA, "off", "rewritten", "original"),
-            (CUDA, "full", "rewritten", "original"),
-            (CPU, "off", "rewritten", "original"),
-            (CPU, "full", "rewritten", "original"),
-        ]
-        assert all(each["use_tf32"] == "0" for each in device.options)
-        assert [(p.provider, p.model, p.nodes, p.elsewhere) for p in found.placements] == [
-            (CUDA, "original", 2, ()),
-            (CUDA, "rewritten", 1, ()),
-        ]
+@pytest.mark.skipif(HAS_CUDA, reason="a CUDA device is here and would start")
+def test_cuda_that_does_not_start() -> None:
+    with pytest.raises(ProviderError) as caught:
+        chosen(["cpu", "cuda"])
+    assert caught.value.exit_code == 4
+    providers, (_note,) = chosen(["auto", "auto"])
+    assert providers == (CPU,)
 
-    def test_nodes_that_ran_on_the_cpu_are_named(self, device: Device) -> None:
-        device.left_to_cpu = {"Pad"}
-        original, rewritten = validate_models(PAD, FOLD, providers=(CUDA,)).placements
-        assert (original.nodes, rewritten.elsewhere) == (2, ())
-        (name,) = original.elsewhere
-        assert name.endswith("(Pad)")
 
-    def test_a_wrong_rewrite_fails_there_and_is_located(self, device: Device) -> None:
-        found = validate_models(PAD, WRONG, providers=(CUDA,))
-        assert not found.ok
-        assert found.divergence is not None
-        assert found.divergence.tensor == "y"
+def test_cuda_that_starts(device: Device) -> None:
+    assert chosen(["cpu", "cuda"]) == ((CPU, CUDA), ())
+    assert chosen(["auto"]) == ((CUDA, CPU), ("provider auto: CUDA and CPU",))
 
-    def test_noise_there_is_named_and_hides_no_wrong_rewrite(self, device: Device) -> None:
-        device.noise = 1e-2
-        found = validate_models(PAD, FOLD, providers=(CUDA,), samples=3)
-        assert found.outcome == "nothing compared"
-        assert all("'y'" in line for line in found.hidden)
-        assert validate_models(PAD, WRONG, providers=(CUDA,)).outcome == "failed"
 
-    def test_bits_are_demanded_on_the_cpu_only(self, device: Device) -> None:
-        exact = Tolerance(0.0, 0.0)
-        assert validate_models(PAD, FOLD, providers=(CUDA, CPU), tolerance=exact).runs[1].ok
-        almost = parse(
-            "q = Conv <pads = [1,1]> (x, w) e = Constant <value_float = 1.0000001> () "
-            "y = Mul (q, e)"
-        )
-        assert validate_models(PAD, almost).ok
-        assert not validate_models(PAD, almost, tolerance=exact).ok
+@pytest.mark.parametrize(
+    "does", [{"left_to_cpu": {"Relu"}}, {"starts": False}, {"bias": {"Relu": 1.0}}]
+)
+def test_cuda_that_is_of_no_use(does: dict[str, Any], device: Device) -> None:
+    """It leaves all to the CPU, is listed and falls back, or computes wrong."""
+    vars(device).update(does)
+    with pytest.raises(ProviderError):
+        chosen(["cuda"])
+    assert chosen(["auto"])[0] == (CPU,)
 
-    def test_an_original_that_the_device_gets_wrong_is_not_blamed_on_the_rewrite(
-        self, device: Device
-    ) -> None:
-        device.bias = {"Conv": 1.0}
-        both = validate_models(PAD, FOLD, providers=(CUDA,))
-        assert both.ok
-        assert not both.runs[0].ok
-        (warning,) = both.warnings
-        assert CUDA in warning
-        assert "'y'" in warning
-        device.bias = {"Pad": 1.0}
-        cured = validate_models(PAD, FOLD, providers=(CUDA,))
-        assert cured.ok
-        assert any("the rewritten model agrees with it" in line for line in cured.warnings)
-        worse = validate_models(FOLD, PAD, providers=(CUDA,))
-        assert not worse.ok
 
-    def test_what_the_device_refuses(self, device: Device) -> None:
-        device.refuses = {"Pad"}
-        found = validate_models(PAD, FOLD, providers=(CUDA,))
-        assert found.ok
-        assert found.runs[0].against == "original on the CPU"
-        assert any("the original does not run on CUDA" in line for line in found.warnings)
-        assert not validate_models(FOLD, PAD, providers=(CUDA,)).ok
+# Models on it
+
+
+def test_agreement_names_settings_and_places(device: Device) -> None:
+    found = validate_models(PAD, FOLD, providers=(CUDA, CPU))
+    assert found.ok
+    assert [
+        (run.provider, run.optimisation, run.subject, run.against)
+        for run in found.runs
+        if not run.inputs.endswith("all negative")
+    ] == [
+        (CUDA, "off", "original", "original on the CPU"),
+        (CUDA, "off", "rewritten", "original"),
+        (CUDA, "full", "rewritten", "original"),
+        (CPU, "off", "rewritten", "original"),
+        (CPU, "full", "rewritten", "original"),
+    ]
+    assert all(each["use_tf32"] == "0" for each in device.options)
+    assert [(p.provider, p.model, p.nodes, p.elsewhere) for p in found.placements] == [
+        (CUDA, "original", 2, ()),
+        (CUDA, "rewritten", 1, ()),
+    ]
+    device.left_to_cpu = {"Pad"}
+    original, rewritten = validate_models(PAD, FOLD, providers=(CUDA,)).placements
+    assert (original.nodes, rewritten.elsewhere) == (2, ())
+    (name,) = original.elsewhere
+    assert name.endswith("(Pad)")
+
+
+def test_a_wrong_rewrite_fails_there_also_behind_noise(device: Device) -> None:
+    found = validate_models(PAD, WRONG, providers=(CUDA,))
+    assert found.divergence is not None
+    assert (found.outcome, found.divergence.tensor) == ("failed", "y")
+    device.noise = 1e-2
+    noisy = validate_models(PAD, FOLD, providers=(CUDA,), samples=3)
+    assert noisy.outcome == "nothing compared"
+    assert all("'y'" in line for line in noisy.hidden)
+    assert validate_models(PAD, WRONG, providers=(CUDA,)).outcome == "failed"
+
+
+def test_bits_are_demanded_on_the_cpu_only(device: Device) -> None:
+    exact = Tolerance(0.0, 0.0)
+    assert validate_models(PAD, FOLD, providers=(CUDA, CPU), tolerance=exact).runs[1].ok
+
+
+def test_an_original_that_the_device_gets_wrong_is_not_blamed_on_the_rewrite(
+    device: Device,
+) -> None:
+    device.bias = {"Conv": 1.0}
+    both = validate_models(PAD, FOLD, providers=(CUDA,))
+    assert (both.ok, both.runs[0].ok) == (True, False)
+    (warning,) = both.warnings
+    assert CUDA in warning
+    device.bias = {"Pad": 1.0}
+    cured = validate_models(PAD, FOLD, providers=(CUDA,))
+    assert cured.ok
+    assert any("the rewritten model agrees with it" in line for line in cured.warnings)
+    assert not validate_models(FOLD, PAD, providers=(CUDA,)).ok
+
+
+def test_what_the_device_refuses(device: Device) -> None:
+    device.refuses = {"Pad"}
+    found = validate_models(PAD, FOLD, providers=(CUDA,))
+    assert found.ok
+    assert found.runs[0].against == "original on the CPU"
+    assert any("the original does not run on CUDA" in line for line in found.warnings)
+    assert not validate_models(FOLD, PAD, providers=(CUDA,)).ok

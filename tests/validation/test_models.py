@@ -19,9 +19,10 @@ from onnxpad.runtimes.sessions import CPU, load_failure
 from onnxpad.validation import lab
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
-from tests.support import FEW, MODELS, one, parsed
+from tests.support import MODELS, one, parsed
 from tests.support.rows import each_row
 from tests.validation.cases import blocks
+from tests.validation.planted import moved, of_model
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
 
@@ -217,7 +218,7 @@ def failing(place: int, op: str = "Gather <axis = 2> (u, i)") -> onnx.ModelProto
                     else_branch = e () => ({T} q) {{ q = Neg (x) }}> }}""")
 
 
-def test_a_side_that_only_given_inputs_enter(tmp_path: Path) -> None:
+def test_a_side_that_only_given_inputs_enter() -> None:
     def model(pads: str) -> onnx.ModelProto:
         return parsed(f"""g ({T} x, float c) => ({T} y) <{W}, float most = {{1e30}}> {{
             b = Greater (c, most)
@@ -326,24 +327,11 @@ def classifier(biased: bool) -> onnx.ModelProto:
     return model
 
 
-def misplaced(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
-    """The model with the padding of some convolutions all at the end."""
-    wrong = onnx.ModelProto()
-    wrong.CopyFrom(model)
-    for node in wrong.graph.node:
-        pads = next((each for each in node.attribute if each.name == "pads"), None)
-        if node.op_type == "Conv" and pads is not None and any(pads.ints) and most:
-            half = len(pads.ints) // 2
-            total = [b + e for b, e in zip(pads.ints[:half], pads.ints[half:], strict=True)]
-            pads.ints[:] = [0] * half + total
-            most -= 1
-    return wrong
-
-
 @pytest.mark.parametrize("biased", [False, True])
 def test_outputs_that_tell_nothing_hide_no_padding_upstream(biased: bool) -> None:
     model = classifier(biased)
-    found = onnxpad.validate(misplaced(model, 3), misplaced(model, 4))
+    wrong = next(each.wrong() for each in of_model("", model) if each.fault is moved)
+    found = onnxpad.validate(model, wrong)
     assert found.outcome == "failed"
     assert all(each.equal for run in found.validation.runs for each in run.comparisons)
     assert found.validation.divergence is not None
@@ -439,21 +427,3 @@ def test_other_padding_changes_as_much_beside_a_draw() -> None:
         (change,) = difference(drawing(draw), other).outputs
         apart.append(change.max_abs)
     assert apart[0] == pytest.approx(apart[1], rel=1e-5)
-
-
-@pytest.mark.parametrize("path", FEW[::8], ids=lambda path: path.stem)
-def test_an_exported_model_that_draws_agrees_with_itself(path: Path) -> None:
-    """Numbers drawn are added to its float outputs."""
-    model = onnx.load(path)
-    for value in [*model.graph.output]:
-        if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
-            name = f"{value.name} loud"
-            model.graph.node.add(
-                op_type="RandomNormalLike", input=[value.name], output=["r" + name]
-            )
-            model.graph.node.add(op_type="Add", input=[value.name, "r" + name], output=[name])
-            value.name = name
-    assert onnxpad.validate(model, model).outcome == "passed"
-    found = onnxpad.fix(model)
-    assert found.validation is None or found.validation.outcome == "passed"
-    assert not found.barred

@@ -179,17 +179,23 @@ class Net:
 
     def _window(
         self,
-        data: str,
-        kind: str,
+        op: str,
+        inputs: Sequence[str],
         kernel: int,
         stride: int,
-        dilation: int,
+        dilation: int = 1,
         wanted: tuple[int, ...] = (),
-    ) -> Padding:
-        sizes = self.shapes[data][2:]
+        **attributes: Any,
+    ) -> str:
+        """A window operator, padded as the style has it."""
+        sizes = self.shapes[inputs[0]][2:]
+        kind = {"Conv": "conv", "ConvTranspose": "up", "MaxPool": "pool"}.get(op, "average")
         place = Place(self._windows, kind, sizes, kernel, stride, dilation, wanted)
         self._windows += 1
-        return self._style(place)
+        found, rank = self._style(place), len(sizes)
+        attributes |= {"kernel_shape": [kernel] * rank, "strides": [stride] * rank}
+        attributes["pads"] = [*[p[0] for p in found.pads], *[p[1] for p in found.pads]]
+        return self.add(op, *inputs, **attributes, **({} if op == "Conv" else found.more))
 
     def conv(
         self,
@@ -203,23 +209,14 @@ class Net:
     ) -> str:
         """A convolution with bias and activation; the right one keeps size / stride."""
         into, *sizes = self.shapes[data][1:]
-        found = self._window(data, "conv", kernel, stride, dilation)
-        rank = len(sizes)
-        fan = into // group * kernel**rank
-        w = self._draw.normal(size=(channels, into // group, *[kernel] * rank)) * (2 / fan) ** 0.5
-        b = self._draw.normal(size=channels) * 0.2
-        inputs = [data, self.weight(w)]
-        if self._twist.get("unbiased") != self._windows - 1:
-            inputs.append(self.weight(b))
-        name = self.add(
-            "Conv",
-            *inputs,
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            dilations=[dilation] * rank,
-            group=group,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-        )
+        fan = into // group * kernel ** len(sizes)
+        shape = channels, into // group, *[kernel] * len(sizes)
+        weights = [self._draw.normal(size=shape) * (2 / fan) ** 0.5]
+        weights.append(self._draw.normal(size=channels) * 0.2)
+        del weights[1 + (self._twist.get("unbiased") != self._windows) :]
+        names = [data, *map(self.weight, weights)]
+        more = {"dilations": [dilation] * len(sizes), "group": group}
+        name = self._window("Conv", names, kernel, stride, dilation, **more)
         self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
         if self._twist.get("act") == self._windows - 1:
             act = "Tanh"
@@ -229,35 +226,16 @@ class Net:
         """A transposed convolution; the right one gives size * stride, or the sizes of another."""
         into, *sizes = self.shapes[data][1:]
         wanted = self.shapes[like][2:] if like else tuple(size * stride for size in sizes)
-        found = self._window(data, "up", kernel, stride, 1, wanted)
-        rank = len(sizes)
-        w = self._draw.normal(size=(into, channels, *[kernel] * rank))
-        w *= (2 / (into * (kernel / stride) ** rank)) ** 0.5
-        name = self.add(
-            "ConvTranspose",
-            data,
-            self.weight(w),
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-            **found.more,
-        )
+        w = self._draw.normal(size=(into, channels, *[kernel] * len(sizes)))
+        w *= (2 / (into * (kernel / stride) ** len(sizes))) ** 0.5
+        inputs = [data, self.weight(w)]
+        name = self._window("ConvTranspose", inputs, kernel, stride, wanted=wanted)
         self.shapes[name] = (1, channels, *wanted)
         return self.add("Relu", name)
 
     def pool(self, data: str, kernel: int = 3, stride: int = 2, op: str = "MaxPool") -> str:
         """A pool."""
-        kind = "pool" if op == "MaxPool" else "average"
-        found = self._window(data, kind, kernel, stride, 1)
-        rank = len(self.shapes[data]) - 2
-        name = self.add(
-            op,
-            data,
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-            **found.more,
-        )
+        name = self._window(op, [data], kernel, stride)
         channels, *sizes = self.shapes[data][1:]
         self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
         return name
@@ -484,30 +462,22 @@ def data_for(model: onnx.ModelProto, seed: int = 0) -> Array:
     return (values * 0.5 + 0.3).astype(np.float32)
 
 
-def unet3d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net in three dimensions."""
-    return unet(style, rank=3, size=16, **twist)
+def _variant(name: str, build: Build, **given: Any) -> Build:
+    """A network of another rank, size or kernel, by a name of its own."""
+
+    def built(style: Style, **twist: Any) -> onnx.ModelProto:
+        return build(style, **given, **twist)
+
+    built.__name__ = name
+    return built
 
 
-def unet_odd(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net in three dimensions whose ways back differ in size."""
-    return unet(style, rank=3, size=26, levels=3, **twist)
-
-
-def unet_even(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net whose transposed kernels are 4."""
-    return unet(style, kernel=4, **twist)
-
-
-def autoencoder3d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """An autoencoder in three dimensions."""
-    return autoencoder(style, rank=3, **twist)
-
-
-def autoencoder1d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """An autoencoder in one dimension, whose transposed kernels are 5."""
-    return autoencoder(style, rank=1, kernel=5, **twist)
-
+unet3d = _variant("unet3d", unet, rank=3, size=16)
+unet_odd = _variant("unet_odd", unet, rank=3, size=26, levels=3)
+"""Its ways back differ in size."""
+unet_even = _variant("unet_even", unet, kernel=4)
+autoencoder3d = _variant("autoencoder3d", autoencoder, rank=3)
+autoencoder1d = _variant("autoencoder1d", autoencoder, rank=1, kernel=5)
 
 BUILDS: tuple[Build, ...] = (
     *(resnet, mobilenet, efficientnet, nasnet, inception, densenet, unet, unet3d, autoencoder),
