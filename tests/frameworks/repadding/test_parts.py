@@ -9,7 +9,7 @@ import pytest
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import conventions, options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, bits, gap, spread, trial
-from onnxpad.frameworks.repadding.sites import has_padding_to_vary, settled, sites_of
+from onnxpad.frameworks.repadding.sites import settled, sites_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
@@ -22,20 +22,6 @@ DEFAULT = Closeness()
 
 def f(*values: Any, dtype: Any = np.float32) -> Any:
     return np.array(values, dtype)
-
-
-@each_row(
-    ("values", "wanted"),
-    [
-        (f(1, 4, 2), 3),
-        (f(-3, -3), 3),  # all equal: their magnitude
-        (f(0, 0), 1),
-        (f(1, np.inf, 3, np.nan), 2),
-        (f(np.nan, np.inf), 1),
-    ],
-)
-def test_spread(values: Any, wanted: float) -> None:
-    assert spread(values) == wanted
 
 
 @each_row(
@@ -69,6 +55,8 @@ def test_what_is_allowed(closeness: Closeness, wanted: Any, allowed: list[float]
         (f(0, np.inf), f(0, -np.inf), False, math.inf),
         (f(0, 1), f(np.nan, 1), False, math.inf),
         (f(0, 4, dtype=np.int8), f(0, 3, dtype=np.int8), False, 0.25),
+        (f(3, 3), f(3, 6), False, 1),  # all equal: of their magnitude
+        (f(1, np.inf, 3), f(1, np.inf, 2), False, 0.5),
         (f("a", "b", dtype=object), f("a", "b", dtype=object), True, 0),
         (f("a", "b", dtype=object), f("a", "c", dtype=object), False, math.inf),
     ],
@@ -183,23 +171,3 @@ def test_a_choice_is_written_as_the_opset_can_tell_it(
     body: str, opset: int, padding: Padding, sizes: tuple[int, ...], written: Padding
 ) -> None:
     assert settled(site_of(f"y = {body}", opset), padding, sizes, opset) == written
-
-
-@each_row(
-    ("body", "can", "cannot", "any_padding"),
-    [
-        ("y = Conv (x, v)", 0, 1, False),  # the size of its kernel is known only at run time
-        ("y, i = MaxPool <kernel_shape = [2, 2]> (x)", 0, 1, True),
-        ('y = ConvTranspose <auto_pad = "SAME_UPPER"> (x, w)', 0, 1, True),
-        ("y = MaxPool <kernel_shape = [1, 1]> (x)", 1, 0, False),
-        ("y = MaxPool <kernel_shape = [1, 2]> (x)", 1, 0, True),
-        ("y = Relu (x)", 0, 0, False),
-    ],
-)
-def test_what_can_be_varied(body: str, can: int, cannot: int, any_padding: bool) -> None:
-    weight = f"float[1, 1, 3, 3] w = {{{', '.join(['1'] * 9)}}}"
-    inputs = "float[1, 1, 8, n] x, float[1, 1, j, k] v"
-    context = Context(Graph.from_proto(one(body, inputs=inputs, initializers=weight)))
-    sites, left = sites_of(context)
-    assert (len(sites), len(left)) == (can, cannot)
-    assert has_padding_to_vary(context) is any_padding

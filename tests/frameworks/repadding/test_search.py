@@ -66,17 +66,6 @@ def test_wrong_ones_are_found_with_runs_in_proportion_to_moves(bend: float) -> N
     assert landscape.count < 8 * 100 * 2
 
 
-def test_a_group_is_split_where_only_a_part_of_it_is_wrong() -> None:
-    right = (1, 1, 1, 0, 0, 1, 0, 0)
-    within = space(8, 2, ((0, 1, 2, 3), (4, 5, 6, 7)))
-    assert found(Landscape(2, right, 0.2), within) == right
-
-
-def test_only_free_operators_change() -> None:
-    landscape = Landscape(2, (1, 0, 1, 0, 1, 0), 0.1)
-    assert found(landscape, Space(((0, 0),) * 3 + ((),) * 3, ())) == (1, 0, 1, 0, 0, 0)
-
-
 def test_two_that_help_only_together_are_found() -> None:
     """Each alone makes the shapes of two branches differ, so that the model does not run."""
 
@@ -144,24 +133,16 @@ def test_what_is_not_needed_goes_back_and_what_fits_clearly_worse_does_not() -> 
     assert pruned(close, 2) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("right", "tried"),
-    [
-        ((1, 1, 1), "000 111"),  # another start
-        ((0, 0, 1), "000 111 222 100 010 001"),  # a move
-        ((2, 0, 0), "000 111 222 100 010 001 200"),  # an unlikely one
-    ],
-)
-def test_a_search_ends_with_the_first_right_point(right: Point, tried: str) -> None:
+def test_a_search_ends_with_the_first_right_point() -> None:
     points: list[str] = []
 
     def evaluate(point: Point) -> Trial:
         points.append("".join(map(str, point)))
-        return missing(*[float(point != right)] * 2)
+        return missing(*[float(point != (2, 0, 0))] * 2)
 
     starts: list[Point] = [(0,) * 3, (1,) * 3, (2,) * 3, (1,) * 3]
-    assert Search(evaluate, Space(((0, 0, 1),) * 3, ()), lambda: False).run(starts) == right
-    assert " ".join(points) == tried
+    assert Search(evaluate, Space(((0, 0, 1),) * 3, ()), lambda: False).run(starts) == (2, 0, 0)
+    assert points == ["000", "111", "222", "100", "010", "001", "200"]  # an unlikely one
 
 
 @pytest.mark.parametrize("most", [1, 4, 20])

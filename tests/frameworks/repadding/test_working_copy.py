@@ -168,14 +168,3 @@ def test_an_output_is_redeclared() -> None:
     onnx.checker.check_model(graph.model.to_proto(), full_check=True)
     graph.rollback(0)
     assert graph.model.to_bytes() == model.SerializeToString()
-
-
-@pytest.mark.parametrize("pads", ["0, 0, 0, 0", "1, 0, 0, 1", "1, 1, 1, 1"])
-def test_no_choice_crops_less_than_nothing(pads: str) -> None:
-    """onnxruntime refuses negative pads; an end that is extended is appended."""
-    text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
-    model = sized(text, 5, 6)
-    (site,), _ = sites_of(Context(Graph.from_proto(model)))
-    found = [each.padding for each in options_of(site)[0]]
-    assert all(min(map(min, padding.pads or ())) >= 0 for padding in found)
-    assert any(padding.output_padding > site.padding.output_padding for padding in found)

@@ -313,9 +313,7 @@ def keras_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         "conv_causal": (dilated, conv(layers.Conv1D, "causal")),
         **{f"maxpool_{name}": (points(), pool(layers.MaxPooling1D, name)) for name in paddings},
         **{f"avgpool_{name}": (points(), pool(layers.AveragePooling1D, name)) for name in paddings},
-        **{
-            f"transposed_{each}": (shifted, conv(layers.Conv1DTranspose, each)) for each in paddings
-        },
+        **{f"transposed_{name}": (shifted, conv(transposed, name)) for name in paddings},
     }
 
 
