@@ -27,7 +27,6 @@ from onnxpad.validation.lab import ask
 from tests.support import one, parsed
 from tests.support.here import Here
 from tests.support.probes import compare_runs
-from tests.support.rows import each_row
 
 # onnxruntime warns of both the unused initializer and the size of y, unless told not to
 NOISY = "g (float[N] x) => (float[3] y) <float[4] unused = {1,2,3,4}> { y = Neg (x) }"
@@ -302,57 +301,16 @@ class TestMade:
         assert trouble_with(CPU) == f"{CPU} does not start on this machine: {TOLD}"
 
 
-# Copies with seeds
-
-
-def built(body: str) -> onnx.ModelProto:
-    given = "float h = {0.5}, bool t = {1}, bool f = {0}, bool[2] some = {0, 1}"
-    return one(body, inputs="float[2] x, bool fed", initializers=given)
-
-
-IF = (
-    "y = If (fed) <then_branch = g () => (float[2] u) <bool k = {1}> { u = Dropout (x, h, k) },"
-    " else_branch = e () => (float[2] v) <bool k = {0}> { v = Dropout (x, h, k) }>"
-)
-SCAN = (
-    "y = Scan <num_scan_inputs = 1, body = b (bool f) => (float[2] u) { u = Dropout (x, h, f) }>"
-    " (some)"
-)
-
-
-@each_row(
-    ("body", "is_drawn"),
-    [
-        ("y = Relu (x)", False),
-        ("y = RandomNormalLike (x)", True),
-        ("y = mine.RandomNormalLike (x)", False),  # whatever that is
-        ("y = Dropout (x)", False),
-        ("y = Dropout (x, h)", False),
-        ('y = Dropout (x, h, "")', False),
-        ("y = Dropout (x, h, f)", False),
-        ("y = Dropout (x, h, t)", True),
-        ("y = Dropout (x, h, some)", True),
-        ("y = Dropout (x, h, fed)", True),
-        ("y, m = Dropout (x, h, t)", True),
-        ("c = Constant <value = bool {0}> () y = Dropout (x, h, c)", False),
-        ("c = Constant <value = bool {1}> () y = Dropout (x, h, c)", True),
-        ("c = Cast <to = 9> (f) y = Dropout (x, h, c)", True),  # computed, so not known
-        (IF, True),  # one name, of two values
-        (SCAN, True),  # an input of the body has that name
-    ],
-)
-def test_what_is_drawn(body: str, is_drawn: bool) -> None:
-    assert draws(built(body)) is is_drawn
-
-
 def test_seeds_are_of_the_type_of_their_attribute() -> None:
     def seeds(nodes: Any) -> list[dict[str, Any]]:
         get = onnx.helper.get_attribute_value
         return [{each.name: get(each) for each in node.attribute} for node in nodes]
 
-    model = built(
+    model = one(
         "a = RandomNormalLike (x) b = Dropout (x, h, t) c = RandomNormalLike <seed = 2.0> (x) "
-        "d = Dropout (x) y = Multinomial (x)"
+        "d = Dropout (x) y = Multinomial (x)",
+        inputs="float[2] x",
+        initializers="float h = {0.5}, bool t = {1}",
     )
     before = model.SerializeToString()
     first, second, *others = seeds(read_proto(seeded(model)).graph.node)
@@ -367,6 +325,7 @@ def test_seeds_are_of_the_type_of_their_attribute() -> None:
         <domain: "l", opset_import: ["" : 17]> inner <s, other> (x) => (y)
         { y = RandomNormalLike <seed: float = @s> (x) }""")
     assert draws(model)
+    assert not draws(one("d = Dropout (x) y = mine.RandomNormalLike (d)", inputs="float[2] x"))
     changed = read_proto(seeded(model))
     assert seeds(changed.functions[1].node) == [first]
     assert seeds(changed.graph.node) == [{}, {"q": 5.0}]

@@ -9,20 +9,18 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from onnxpad.errors import ProviderError
-from onnxpad.runtimes import pool, worker
+from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import answers, open_session
 from onnxpad.runtimes.worker import Runtime
 from tests.support import ROOT, parsed
-from tests.support.rows import each_row
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory and /proc are Linux's")
@@ -264,26 +262,6 @@ def test_memory_is_bounded(bomb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = parsed(f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}> {{ {nodes} }}")
     with open_session(model) as session, pytest.raises(EngineError, match="alloc"):
         session.run({"x": np.ones(1, np.float32)})
-
-
-@each_row(
-    ("text", "spared"),
-    [
-        ("MemTotal:  9 kB\nMemAvailable:   5 kB\nSwapFree: 3 kB\nHugePages_Total: 0\n", 8192),
-        ("MemAvailable: 5 kB\nSwapTotal: 7 kB\n", 5120),
-        (None, None),
-    ],
-)
-def test_what_the_system_can_give(
-    text: str | None, spared: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(encoding: str) -> str:
-        if text is None:
-            raise FileNotFoundError
-        return text
-
-    monkeypatch.setattr(worker, "Path", lambda path: SimpleNamespace(read_text=read))
-    assert worker.spare() == spared
 
 
 # What is asked of them

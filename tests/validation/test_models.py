@@ -76,16 +76,6 @@ def test_sizes_are_tried_until_the_original_accepts_one() -> None:
         assert np.prod([*map(int, shape)]) % 64 == 0
 
 
-def test_a_size_pinned_by_the_rewrite_is_the_one_run() -> None:
-    one, other = (
-        parsed(f"g (float[1,1,{size}] x) => (float[1,1,?] y) {{ y = Neg (x) }}")
-        for size in ("N", "19")
-    )
-    found = validate_models(one, other)
-    assert found.ok
-    assert found.runs[0].inputs.startswith("x float32 1x1x19")
-
-
 @pytest.mark.usefixtures("run_here")
 def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
@@ -412,12 +402,6 @@ def test_what_does_not_repeat_hides_no_fault() -> None:
     assert validate_models(drawing(calm), drawing(dropout)).outcome == "failed"
     flat = dropout.replace("z =", "d =") + " z = Flatten (d)"
     assert validate_models(drawing(dropout), drawing(flat)).outcome == "failed"
-
-
-def test_functions_and_their_inlined_bodies_draw_alike() -> None:
-    given = drawing("o = l.noisy (y) e = Neg (o) z = l.noisy (e)")
-    inlined = onnx.inliner.inline_local_functions(given)
-    assert validate_models(given, inlined).outcome == "passed"
 
 
 def test_other_padding_changes_as_much_beside_a_draw() -> None:

@@ -11,6 +11,8 @@ asked of the model, and what stands behind `=>`:
 - `together`: neighbours that are fused rightly may meet. The same.
 - `apart`: a Pad keeps operators apart that are fused wrongly once it is gone, so it stays. The
   versions of onnxruntime that do so, `some data` where only some data show it.
+- `kept`: what stays since onnxruntime would crash, or compute something else, in a body, in blocks
+  of channels or at sizes that are open. The code of the reason. It is not run.
 - `wrong`: a model that onnxruntime's optimiser gets wrong as it is. The versions.
 """
 

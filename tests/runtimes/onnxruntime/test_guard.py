@@ -8,7 +8,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.rows import UnreadError
-from tests.support import BORDER, W, one, parsed
+from tests.support import BORDER, one, parsed
 
 
 @pytest.mark.parametrize(("length", "touched"), [(8, False), (600, True)])
@@ -44,16 +44,3 @@ def test_a_function_that_is_there_twice_ends_no_command() -> None:
     validation = onnxpad.fix(model).validation
     assert validation is not None
     assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
-
-
-def test_a_pad_whose_copy_lost_a_reader_is_not_folded() -> None:
-    """The optimiser would give the pool pads as large as its kernel, and not open the model."""
-    text = (
-        "p = Pad <pads = [0, 0, 2, 0, 0, 0, 0, 0]> (x) i = Identity (p)"
-        " t = Transpose <perm = [0, 2, 3, 1]> (i) u = Transpose <perm = [0, 3, 1, 2]> (t)"
-        " y = Conv (u, w) z = MaxPool <kernel_shape = [2, 2]> (i)"
-    )
-    model = one(text, outputs="float[] y, float[] z", initializers=W, opset=10)
-    result = onnxpad.fix(model, validate=False)
-    assert [each.code for each in result.changes] == ["PAD207", "PAD201"]
-    assert onnxpad.validate(model, result.model).ok

@@ -11,7 +11,7 @@ from onnxpad.reasons import Reason
 from tests.runtimes.onnxruntime import models
 from tests.support import BORDER, LEVELS, STYLES, agree, negative, one, parsed, ran
 
-OPTIMISED, APART, TOGETHER = map(models.of, ("optimised", "apart", "together"))
+OPTIMISED, APART, TOGETHER, KEPT = map(models.of, ("optimised", "apart", "together", "kept"))
 
 
 def demand(model: onnx.ModelProto, style: str, *, dynamic: str = "keep") -> onnxpad.FixResult:
@@ -72,34 +72,18 @@ def test_what_a_pad_keeps_apart_stays_apart(title: str) -> None:
     assert Reason.JOINS_NEIGHBOURS in reasons
 
 
+@pytest.mark.parametrize("title", KEPT)
+def test_what_would_crash_or_be_lost_is_kept(title: str) -> None:
+    (model, reason), reasons = KEPT[title], set()
+    for style in STYLES:
+        assert not onnxpad.fix(model, style=style, validate=False).changed
+        found = onnxpad.check(model, style=style)
+        assert not found.failing()
+        reasons |= {finding.reason_code for finding in found.findings}
+    assert reason in reasons
+
+
 POOL = "MaxPool <kernel_shape = [3, 3]>"
-
-
-@pytest.mark.parametrize(
-    "nodes",
-    [
-        f"b = Pad (a, p, n) c = {POOL} (b) d = Identity (c)",
-        "b = Transpose <perm = [0, 1, 3, 2]> (a) d = Pad (b, o)",
-        "b = Pad (a, o) d = Transpose <perm = [0, 1, 3, 2]> (b)",
-        "b = Reshape (a, l) d = Pad (b, o)",
-        "b = Slice (a, f, m) d = Pad (b, o)",
-        f"b = Pad (a, p, n) d = {POOL} (b) o2 = Neg (b)",
-    ],
-)
-def test_what_a_body_reads_is_kept_apart(nodes: str) -> None:
-    """Not run without the `Pad`: onnxruntime ends the process with a failed assertion then."""
-    branches = "then_branch = t () => (float[] e) {e = Relu (d)}, else_branch = f () => (float[] g)"
-    model = one(
-        f"a = DequantizeLinear (x, s, u) {nodes}"
-        f" h = Cast <to = 9> (k) y = If <{branches} {{g = Neg (d)}}> (h)",
-        inputs="float k, uint8[1, 2, 9, 8] x",
-        outputs="float[] o2, float[] y" if "o2" in nodes else "float[] y",
-        initializers=f"{BORDER}, float s = {{1}}, uint8 u = {{7}}, float n = {{-inf}},"
-        " int64[8] o = {0, 0, 0, 0, 0, 0, 0, 0},"
-        " int64[4] l = {1, 2, -1, 8}, int64[1] f = {0}, int64[1] m = {99}",
-    )
-    (finding,) = onnxpad.fix(model, validate=False).findings
-    assert finding.reason_code == Reason.JOINS_NEIGHBOURS
 
 
 def test_further_upstream_than_is_looked() -> None:
@@ -151,34 +135,8 @@ def test_only_fixing_sizes_lays_nothing_open() -> None:
     same(model, result.model, negative(model, 8))
 
 
-# Kernels that compute in blocks of channels
-
-
-def computed_pad(kernel: str, amounts: str, value: str) -> onnx.ModelProto:
-    """A pool of 16 channels over a Pad whose amounts are constant in effect."""
-    return one(
-        "s = Shape (x) z = Sub (s, s) b = Concat <axis = 0> (z, z) q = Add (b, c) a = Pad (x, q, v)"
-        f" y = MaxPool <kernel_shape = {kernel}> (a)",
-        inputs="float[1, 16, h, w] x",
-        initializers=f"int64[8] c = {amounts}, float v = {{{value}}}",
-    )
-
-
-def test_amounts_stay_computed_where_a_kernel_in_blocks_would_lose_infinities() -> None:
-    model = computed_pad("[2, 2]", "{0, 0, 2, 2, 0, 0, 2, 2}", "-inf")
-    feeds = {"x": np.ones((1, 16, 4, 4), np.float32)}
-    assert np.isinf(np.asarray(ran(model, feeds, LEVELS[0])[0])).any()
-    for style in STYLES:
-        same(model, onnxpad.fix(model, style=style, validate=False).model, feeds)
-
-
-def test_amounts_stay_computed_where_a_pool_without_windows_would_crash() -> None:
-    model = computed_pad("[5, 1], strides = [3, 3]", "{0, 0, 0, 0, 0, 0, 0, 2}", "-3")
-    for style in STYLES:
-        result = onnxpad.fix(model, style=style, validate=False)
-        assert not result.changed
-        assert {each.reason_code for each in result.undone} == {Reason.KERNEL_CRASHES}
-        assert not onnxpad.check(model, style=style).failing()
+def test_amounts_are_written_where_each_size_has_a_window() -> None:
+    model, _ = KEPT["amounts where a pool without windows would crash"]
     sized = onnxpad.fix(model, shapes={"x": (1, 16, 8, 8)})
     assert [change.code for change in sized.changes] == ["PAD205"]
 
