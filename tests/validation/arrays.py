@@ -2,17 +2,20 @@
 
 `arrays.txt` keeps it. A line names a model and gives arrays by name, as `x=1x2x3x4` of ascending
 elements, with a type as `:int64` and a number to add as `+1`; `/` stands between sets, and `moved`
-moves the channels last. Behind `align` stand a shape and the one wanted.
+moves the channels last. Behind `align` stand a shape and the one wanted; behind `compare` a type,
+and elements before and after; behind `alike` also moved ones; behind `flat` some of each output.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from onnxpad.errors import UsageError
 from onnxpad.validation.align import aligned
+from onnxpad.validation.compare import alike, compare, is_flat
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import matched_inputs
 from tests.support import parsed
@@ -33,6 +36,8 @@ def said(line: str) -> str:
     """The line with what is made of the arrays now."""
     asked = line.partition("  =>  ")[0]
     kind, _, rest = asked.partition(" | ")
+    if kind in {"compare", "alike", "flat"}:
+        return f"{asked}  =>  {_compared(kind, rest)}"
     if kind == "align":
         shape, _, wanted = rest.partition(" as ")
         sizes = [int(each) if each.isdigit() else each for each in wanted.split("x") if each]
@@ -50,6 +55,32 @@ def said(line: str) -> str:
         parts += [f"{word} {' '.join(_some(*each) for each in s.items())}" for s in given if s]
     parts += [f"{len(found.notes)} notes"] * bool(found.notes)
     return f"{asked}  =>  {'; '.join(parts)}"
+
+
+def _compared(kind: str, text: str) -> str:
+    """Two outputs compared, three, or whether several tell nothing."""
+    dtype, *parts = text.split(" | ")
+    arrays = [_elements(part, dtype) for part in parts]
+    if kind == "flat":
+        return str(is_flat(arrays))
+    if kind == "alike":
+        return str(alike("y", *arrays))
+    found = compare("y", *arrays)
+    cosine = "no cosine" if found.cosine is None else f"cosine {found.cosine:.6g}"
+    words = "equal" if found.equal else "ok" if found.ok else "not"
+    return f"{words}, {found.max_abs:.4g} {found.max_rel:.4g}, {cosine}, ulp {found.ulp}"
+
+
+def _elements(text: str, dtype: str) -> Any:
+    """Elements of a type, perhaps of another behind `as`, in a shape behind `in`."""
+    text, _, shape = text.partition(" in ")
+    text, _, other = text.partition(" as ")
+    kind: Any = np.dtype(getattr(ml_dtypes, other or dtype, other or dtype))
+    found: Any = np.array(text.split(), object)
+    if kind.kind != "O":
+        read = complex if kind.kind == "c" else int if kind.kind in "iub" else float
+        found = np.array([read(each) for each in found], kind)
+    return found.reshape([int(size) for size in shape.split("x") if size]) if shape else found
 
 
 def _sets(text: str) -> Any:

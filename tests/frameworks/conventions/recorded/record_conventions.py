@@ -348,7 +348,7 @@ def paddle_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
     def transposed(padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
             more = [0, max(point.output_padding, 0)] if point.output_padding > 0 else 0
-            how = {"stride": [1, point.stride], "dilation": [1, point.dilation]}
+            how: dict[str, Any] = {"stride": [1, point.stride], "dilation": [1, point.dilation]}
             how |= {"padding": pads(point, padding), "output_padding": more}
             how["output_size"] = None if point.output == NONE else [1, point.output]
             return functional.conv2d_transpose(*tensors(lines, weights), **how)
