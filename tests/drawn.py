@@ -10,10 +10,6 @@ from tests import run_command
 from tests.arithmetic import drawn_formulas as formulas
 from tests.facts import drawn as claims
 from tests.frameworks import cases as frameworks
-from tests.frameworks.conventions import drawn_explanations as explanations
-from tests.frameworks.fitting import drawn_fits as fits
-from tests.frameworks.repadding import drawn as repads
-from tests.frameworks.repadding import drawn_matches as matches
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
@@ -42,13 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         edits.LINES.keep,
         formulas.LINES.keep,
         fixes.LINES.keep,
-        explanations.LINES.keep,
-        fits.LINES.keep,
         sites.LINES.keep,
         predictions.LINES.keep,
-        repads.LINES.keep,
+        frameworks.CASES.keep,
         frameworks.LINES.keep,
-        matches.LINES.keep,
         cuts.LINES.keep,
         inputs.LINES.keep,
         arrays.LINES.keep,

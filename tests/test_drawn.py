@@ -9,10 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.arithmetic import drawn_formulas
-from tests.frameworks.conventions import drawn_explanations
-from tests.frameworks.fitting import drawn_fits
-from tests.frameworks.repadding import drawn as drawn_repads
-from tests.frameworks.repadding import drawn_matches
+from tests.frameworks import cases as frameworks
 from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
@@ -28,10 +25,7 @@ HERE: Final = "tests/test_drawn.py::test_what_is_said"
 BY_DAY: Final = 6  # one in so many, but for modules whose lines take little time
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
-    drawn_explanations,
-    drawn_fits,
-    drawn_matches,
-    drawn_repads,
+    frameworks,
     edits,
     drawn_sites,
     drawn_fixes,

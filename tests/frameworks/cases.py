@@ -1,13 +1,15 @@
-"""Cases chosen by hand of what frameworks' padding is asked for, one for each kind, as lines.
+"""What is said of the padding of frameworks, as lines of text.
 
-`cases.txt` keeps them, and all are asked in every run:
+`cases.txt` has cases chosen by hand, one for each kind, which are asked in every run; `drawn.txt`
+has others, by the hundred. What is asked stands behind:
 
 - `explain`: an operator as the command takes it; what each convention pads there.
 - `fits`: inputs, and the nodes of a graph; what `show` says of its last operator that pads, what
   `check --convention` warns of, and what `repad` leaves since it is a framework's already.
 - `repad`: the sizes of `x`, and an operator; the intent that is read, and what is written, by
   framework. A weight `w3` has 3 elements on each axis.
-- `match`: as in `repadding/matches.txt`.
+- `repads`: the same of an opset and an operator on one of the tensors of `_INPUTS`.
+- `match`: a small model and a reference of another padding, as `repadding/matches.py` has it.
 - `front`: the nodes of a graph; of the operator that gives `y` its own padding, that of `Pad`s in
   front, and the whole in numbers.
 - `gap`: a type, an output wanted and one found, by elements or shape, and what is allowed; whether
@@ -15,13 +17,15 @@
 - `settled`: an opset, an operator, a padding and sizes; the padding that the opset can tell.
 """
 
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import onnx
 
 import onnxpad
 from onnxpad.facts import Analysis
@@ -32,12 +36,12 @@ from onnxpad.frameworks.repadding.sites import settled, sites_of
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.report.json import json_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import read_window
-from tests.frameworks.conventions import drawn_explanations
-from tests.frameworks.repadding import drawn, drawn_matches
+from tests.frameworks.repadding.matches import matched
 from tests.support import BORDER, W, one
-from tests.support.lines import Lines
+from tests.support.lines import Lines, facts
 
 _ASKED: Final = ("tensorflow", "keras", "pytorch", "caffe", "cudnn")
 
@@ -60,15 +64,34 @@ def said(line: str) -> str:
     """The line with what is said now."""
     asked = line.partition("  =>  ")[0]
     kind, _, question = asked.partition(": ")
-    if kind == "explain":
-        told = drawn_explanations.said(question).partition("  =>  ")[2]
-    elif kind == "match":
-        told = drawn_matches.said(question).partition("  =>  ")[2]
-    else:
-        asks: dict[str, Callable[..., str]]
-        asks = {"fits": _fits, "front": _front, "gap": _gap, "settled": _settled}
-        told = asks.get(kind, _repads)(*question.split(" | "))
+    told = _ASKS[kind](*question.split(" | "))
     return f"{asked}  =>  {told}"
+
+
+def _explain(operator: str) -> str:
+    """What `explain` says."""
+    words = (each.split("=") for each in operator.split())
+    given: dict[str, Any] = {name.replace("-", "_"): value for name, value in words}
+    return " | ".join(_explained(json.loads(json_of(onnxpad.explain(**given)))))
+
+
+def _explained(found: dict[str, Any]) -> Iterator[str]:
+    """Amounts by convention, who agrees, who cannot, where they part, and how each is written."""
+    for name, form in found["conventions"].items():
+        if form is not None:
+            pads = " ".join(f"{begin}+{end}" for begin, end in form["pads"])
+            counts = " counted" * found["about"][name]["counts_padding"]
+            yield f"{name} {pads} to {'x'.join(map(str, form['output']))}{counts}"
+    yield from (f"agree {' '.join(names)}" for names in found["agree"])
+    yield f"not {' '.join(found['refused'])}"
+    if found["reach"]:
+        yield f"reach {json.dumps(found['reach']['axes'])}"
+    for each in found["periods"]:
+        groups = ", ".join(" ".join(names) for names in each["agree"] if len(names) > 1)
+        yield f"from {found['since']} at {each['remainders']} of {found['period']}: {groups}"
+    for names in found["agree"]:
+        about = found["about"][names[0]]
+        yield from (f"{kind}: {about[kind]}" for kind in ("pytorch", "keras", "onnx"))
 
 
 def _fits(inputs: str, body: str) -> str:
@@ -76,6 +99,7 @@ def _fits(inputs: str, body: str) -> str:
     model = one(body, inputs=inputs, initializers=_GIVEN, opset=19)
     sites = onnxpad.show(model).sites[-1:]
     told = [f"{e.amounts} {e.convention or 'none'}: {' '.join(e.conventions)}" for e in sites]
+    told += [str(facts(e.evidence)) for e in onnxpad.check(model, select="PAD6").findings]
     for name in _ASKED:
         found = onnxpad.check(model, convention=name, select="PAD6").findings
         _, stays = repad_graph(Graph.from_proto(model), FRAMEWORKS[name])
@@ -96,7 +120,31 @@ def _repads(sizes: str, body: str) -> str:
     kernels = re.findall(r"\bw(\d+)\b", body)
     weights = [ones(f"w{kernel}", 1, 1, *[int(kernel)] * axes) for kernel in kernels]
     model = one(f"y = {body}", inputs=f"float[1, 1, {sizes}] x", initializers=", ".join(weights))
-    return drawn.told(model)
+    return _repadded(model)
+
+
+_INPUTS: Final = "float[1, 2, 9, 8] x, float[1, 2, h, w] o, float[1, 2, 7] s, float[1, 2, n] r"
+_WEIGHTS: Final = ", ".join(
+    ones(f"w{kernel}x{axes}", 2, 2, *[kernel] * axes) for kernel in (1, 2, 3, 4) for axes in (1, 2)
+)
+
+
+def _repads_of(opset: str, body: str) -> str:
+    """The same of an operator on one of several inputs."""
+    model = one(f"y = {body}", inputs=_INPUTS, initializers=_WEIGHTS, opset=int(opset))
+    return _repadded(model)
+
+
+def _repadded(model: onnx.ModelProto) -> str:
+    """What is written of a model's one operator: frameworks that agree stand together."""
+    by_text: dict[str, list[str]] = {}
+    for name, framework in FRAMEWORKS.items():
+        changes, unchanged = repad_graph(Graph.from_proto(model), framework)
+        texts = ["stays same" if each.is_same else "stays" for each in unchanged]
+        texts += [f"{e.intent}, {dict(sorted(e.attributes_after.items()))}" for e in changes]
+        (text,) = texts
+        by_text.setdefault(text, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
 
 
 def _front(body: str) -> str:
@@ -144,4 +192,15 @@ def _settled(opset: str, body: str, padding: str, sizes: str) -> str:
     return f"{now.pads}{' up' * now.ceil}{' counted' * now.counted}"
 
 
-LINES: Final = Lines(Path(__file__).with_name("cases.txt"), said)
+_ASKS: Final[dict[str, Callable[..., str]]] = {
+    "explain": _explain,
+    "fits": _fits,
+    "repad": _repads,
+    "repads": _repads_of,
+    "match": matched,
+    "front": _front,
+    "gap": _gap,
+    "settled": _settled,
+}
+CASES: Final = Lines(Path(__file__).with_name("cases.txt"), said)
+LINES: Final = Lines(Path(__file__).with_name("drawn.txt"), said)

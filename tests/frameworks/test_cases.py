@@ -4,12 +4,12 @@ from onnxpad.facts import Analysis
 from onnxpad.frameworks.reading import SiteReader, steps_of
 from onnxpad.graph import Graph
 from onnxpad.semantics.operators import read_window
-from tests.frameworks.cases import LINES, said
+from tests.frameworks.cases import CASES, said
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 
 
-@each_row("line", LINES.kept(), at_once=12)
+@each_row("line", CASES.kept(), at_once=12)
 def test_what_is_said(line: str) -> None:
     assert said(line) == line
 

@@ -1,15 +1,14 @@
 """Small models with references of another padding, and what a search for that padding finds.
 
-Numpy computes the models, so that no session is opened. `matches.txt` keeps what is found, in how
-many runs, and what is said where nothing is.
+Numpy computes the models, so that no session is opened. Told is what is found, in how many runs,
+and what is said where nothing is.
 """
 
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -32,13 +31,10 @@ from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
 from onnxpad.validation.lab import Execution, Result
 from tests.support import Array, one
-from tests.support.lines import Lines
 
 
-def said(line: str) -> str:
-    """The line with what is found and written."""
-    asked = line.partition("  =>  ")[0]
-    size, body, right, further = asked.split(" | ")
+def matched(size: str, body: str, right: str, further: str = "") -> str:
+    """What is found and written: of the sizes and nodes of a model, with the right conventions."""
     words = further.split()
     inputs = ", ".join(f"float[1, 1, {size}] {name}" for name in ("x", "x2") if name in body)
     graph = Graph.from_proto(one(body, inputs=inputs, initializers=_weights(body)))
@@ -55,10 +51,10 @@ def said(line: str) -> str:
                 progress=lambda _, done, __: steps.append(done),
             )
     except OnnxpadError as error:
-        return f"{asked}  =>  {type(error).__name__}"
+        return type(error).__name__
     written = [f"{node.op}{dict(sorted(node.attrs.items()))}" for node in graph.nodes]
     assert steps[: found.runs] == [*range(1, found.runs + 1)]
-    return f"{asked}  =>  {_told(found)} [{zlib.crc32(repr(written).encode()):08x}]"
+    return f"{_told(found)} [{zlib.crc32(repr(written).encode()):08x}]"
 
 
 def _told(found: Matching) -> str:
@@ -262,6 +258,3 @@ def _window(graph: Graph, node: Node, site: Site, padding: Padding, data: Array)
     weight = graph.constant(node.inputs[1])
     assert weight is not None
     return np.asarray((seen * weight[0, 0]).sum(axis=1))[None, None]
-
-
-LINES: Final = Lines(Path(__file__).with_name("matches.txt"), said)
