@@ -17,8 +17,6 @@ from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
-from tests.runtimes.onnxruntime import drawn_calls as calls
-from tests.runtimes.onnxruntime import drawn_shields as shields
 from tests.runtimes.onnxruntime import models as optimised
 from tests.validation import arrays, cases
 from tests.validation import drawn_inputs as inputs
@@ -48,8 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases.keep,
         verdicts.LINES.keep,
         heals.LINES.keep,
-        calls.LINES.keep,
-        shields.LINES.keep,
         optimised.keep,
     ):
         keep()

@@ -17,7 +17,7 @@ from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals
-from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
+from tests.runtimes.onnxruntime import drawn
 from tests.validation import arrays, drawn_inputs, drawn_verdicts
 
 AT_ONCE: Final = 8
@@ -33,8 +33,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_cuts,
     pairs,
     drawn,
-    drawn_calls,
-    drawn_shields,
     arrays,
     drawn_inputs,
     drawn_verdicts,

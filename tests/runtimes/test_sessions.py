@@ -1,10 +1,7 @@
 """Sessions: quiet, honest about providers, with readable errors; a crash takes nobody with it."""
 
 import gc
-import json
 import os
-import subprocess
-import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +18,7 @@ from onnxpad.runtimes.copies import draws, seeded
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError, Optimisation
-from onnxpad.runtimes.sessions import CPU, answers, open_session, read_proto
-from onnxpad.validation.draw import Draw
-from onnxpad.validation.lab import ask
+from onnxpad.runtimes.sessions import CPU, open_session, read_proto
 from tests.support import one, parsed
 from tests.support.here import Here
 from tests.support.probes import compare_runs
@@ -185,19 +180,6 @@ def test_the_model_and_the_level_of_a_crash_are_told(crash: str) -> None:
         assert any(crash in warning for warning in found.warnings)
 
 
-def test_the_command_tells_it_too(crash: str, tmp_path: Path) -> None:
-    paths = [tmp_path / "plain.onnx", tmp_path / "crashing.onnx"]
-    for model, path in zip((PLAIN, CRASHING), paths, strict=True):
-        onnx.save(model, path)
-    np.savez(tmp_path / "inputs.npz", **FATAL)  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "onnxpad", "validate", *map(str, paths), "--format", "json"]
-    command += ["--inputs", str(tmp_path / "inputs.npz")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 3
-    runs = json.loads(ended.stdout)["validation"]["runs"]
-    assert [crash in run["note"] for run in runs] == [False, True]
-
-
 NEAR = "k = MaxPool <kernel_shape = [1, 3], pads = [0, 1, 0, 0]> (x)"
 
 
@@ -276,25 +258,6 @@ class TestMade:
         text = "(bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }"  # which nobody can feed
         worse = compare_runs(parsed(f"g {text}"), parsed(f"{name} {text}"))
         assert (worse.ok, worse.detail) == (False, told)
-
-    def test_answers_of_others_survive(self, name: str) -> None:
-        fed = [{"x": np.ones((1, 1, 7), np.float32)}] * 2
-        first, second, third = [answers(named(each), ["y"], fed) for each in ("g", name, "g")]
-        assert isinstance(second, CrashError)
-        for some in (first, third):
-            assert not isinstance(some, EngineError)
-            assert len(some) == 2
-        draws = [Draw(feeds, "ones") for feeds in fed]
-        found, _ = ask(named(name), draws, CPU, "off")
-        assert [result.error for result in found] == [TOLD] * 2
-
-    def test_a_whole_validation(self, name: str) -> None:
-        found = onnxpad.validate(named("g"), named(name))
-        assert not found.ok
-        notes = {run.note for run in found.validation.runs}
-        assert notes == {f"the rewritten model does not run: {TOLD}"}
-        found = onnxpad.validate(named(name), named(name))
-        assert any(TOLD in warning for warning in found.warnings)
 
     def test_a_provider_that_crashes(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pool, "_START", pool._START.replace(name, "one_node"))

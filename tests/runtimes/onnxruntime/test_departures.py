@@ -8,13 +8,11 @@ import pytest
 from msgspec.structs import replace
 from onnx import TensorProto
 
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.window import Window
 from onnxpad.runtimes.onnxruntime.departures import disagreement, runtime_pads, why_not_run
 from onnxpad.semantics.operators import WindowOp, read_window
 from onnxpad.semantics.window import onnxruntime, specification
 from tests.semantics.test_read import graph_of
-from tests.support.rows import each_row
 
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER")
 ONE = Window(1)
@@ -65,63 +63,3 @@ def test_engines_disagree_where_they_place_windows_otherwise(
             assert isinstance(ort.end, int)
             fits = window.extent <= size + ort.begin + ort.end
             assert runtime_pads(node, 0, size, dtype) == (ort[:2] if fits else None)
-
-
-def test_pads_that_depend_on_a_size_are_none() -> None:
-    def pads(read: WindowOp, window: Window, size: Extent) -> object:
-        return runtime_pads(replace(read, windows=(window, ONE)), 0, size, FLOAT)
-
-    read = same("Conv", 22, "SAME_UPPER")
-    assert pads(read, Window(3, 2), symbol("n")) is None
-    assert pads(read, Window(3, 1), symbol("n")) == (1, 1)
-    rounded = same("MaxPool", 22, "SAME_UPPER", ceil_mode=1)
-    assert pads(rounded, Window(3, 1, 2), 8) is None
-    assert pads(rounded, Window(1, 1, 2), 8) == (0, 0)
-
-
-@each_row(
-    ("op", "given", "windows", "runs"),
-    [
-        ("Conv", {}, (Window(3, 1, 2), ONE), False),
-        ("MaxPool", {"pads": [0, 0, 0, 0]}, (ONE, ONE), True),
-        ("MaxPool", {}, (ONE, Window(1, 3)), False),  # a kernel below the stride
-        ("MaxPool", {}, (ONE, Window(3, 3)), True),
-        ("LpPool", {}, (ONE, Window(1, 3)), True),
-    ],
-)
-def test_whether_onnxruntime_runs_it(
-    op: str, given: dict[str, Any], windows: tuple[Window, ...], runs: bool
-) -> None:
-    read = replace(same(op, 22, "SAME_UPPER", **given), windows=windows)
-    assert bool(why_not_run(read, lambda: (4, 6), lambda: FLOAT)) is not runs
-    assert not why_not_run(replace(read, auto_pad="VALID"), lambda: (4, 6), lambda: FLOAT)
-    both = replace(same("Conv", 22, "SAME_UPPER", pads=[0, 0, 0, 0]), windows=(ONE, ONE))
-    for read in (both, replace(both, auto_pad="VALID")):
-        assert why_not_run(read, lambda: (4, 6), lambda: FLOAT) == "auto_pad beside pads"
-
-
-N = symbol("n")
-
-
-@each_row(
-    ("op", "window", "size"),
-    [
-        ("LpPool", Window(1, 5), 5),
-        ("LpPool", Window(1, 5), N),
-        ("LpPool", Window(1, 5), Unknown("")),
-        ("MaxPool", Window(2, 1, 2), 2 * N),
-        ("MaxPool", Window(4, 2, 3), 1),
-    ],
-)
-def test_what_is_told_of_both(op: str, window: Window, size: Extent) -> None:
-    """What each makes of a size that is known."""
-    node = replace(same(op, 22, "SAME_UPPER"), windows=(window, ONE))
-    refusal = disagreement(node, (size, 4), BYTE)
-    assert refusal is not None
-    facts = dict(refusal.facts)
-    assert (facts["axis"], facts["kernel"], facts["stride"]) == (2, window.kernel, window.stride)
-    assert facts["dilations"] == [window.dilation, 1]
-    for name, engine in (("onnxruntime", onnxruntime), ("specification", specification)):
-        placed = engine(node.form, 0, size, BYTE) if isinstance(size, int) else None
-        read_by = None if placed is None else {"pads": [*placed[:2]], "windows": placed.windows}
-        assert facts.get(name) == read_by

@@ -1,4 +1,4 @@
-"""Edits that decide whether a `Pad` is folded, beside the lines of `shields.txt`."""
+"""Edits that decide whether a `Pad` is folded, beside the lines of `predictions.txt`."""
 
 import pytest
 

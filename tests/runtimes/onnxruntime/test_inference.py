@@ -122,47 +122,6 @@ def test_a_mistake_of_the_analysis_would_be_found(text: str) -> None:
 
 # Where it begins, with what, and where not
 
-BODY = f"""y = If (c) <then_branch = g () => (float[] t) {{ t = {POOL} (x) }},
-  else_branch = h () => (float[] e) {{ e = {POOL} (x) }}>"""
-GIVEN = (
-    "int64[1] zero = {0}, int64[1] two = {2}, int64[1] eight = {8}, int64[0] none = {},"
-    " int64[4] target = {1, 2, 8, 8}"
-)
-CHAIN = (
-    f"a = Relu (x) b, i = {POOL} (a) c = Sigmoid (b) d = {POOL} (c)"
-    " y = AveragePool <kernel_shape = [2, 2]> (d)"
-)
-COMPUTED = (
-    "s = Shape (x) h = Slice (s, zero, two) t = Concat <axis = 0> (h, eight, eight)"
-    f" r = Reshape (x, t) y = {POOL} (r)"
-)
-
-
-@each_row(
-    ("body", "inputs", "opset", "told"),
-    [
-        # What it goes on with is not told again.
-        (CHAIN, "float[1, 2, 16, 12] x", 17, {"b": (1, 2, 8, 6), "d": (1, 2, 4, 3)}),
-        ("y = Unsqueeze <axes = [-1]> (x)", "float[1, 2, 1] x", 10, {"y": (1, 2, 1, 1)}),
-        ("y = Squeeze <axes = [-1]> (x)", "float[1, 2, 1] x", 10, {"y": (1, 2)}),
-        ("y = Squeeze (x, none)", "float[1, 2, 1] x", 17, {"y": (2,)}),
-        # A computed target: whoever folds constants first follows it.
-        (COMPUTED, "float[1, 2, 4, 16] x", 17, {"y": (1, 2, 4, 4)}),
-        (f"y = {POOL} (x)", "float[1, 2, 9, 9] x", 17, {}),
-        (f"y, i = {POOL} (x)", "float[1, 2, 9, 9] x", 17, {}),
-        (f"y = {POOL} (x)", "float[1, 2, 8, 8] x", 22, {}),
-        (f"y = {POOL} (x)", "float[0, 2, 8, 8] x", 17, {}),
-        (f"y = {POOL} (x)", "float[1, 2, 0, 8] x", 17, {}),
-        (f"y = other.{POOL} (x)", "float[1, 2, 8, 8] x", 17, {}),
-        (BODY, "float[1, 2, 8, 8] x, bool c", 17, {}),
-        # A caller may override the target.
-        (f"r = Reshape (x, target) y = {POOL} (r)", "float[1, 2, 4, 16] x, int64[4] target", 17,
-         {}),
-    ],
-)  # fmt: skip
-def test_where_sizes_are_claimed(body: str, inputs: str, opset: int, told: dict[str, Any]) -> None:
-    assert found(one(body, inputs=inputs, initializers=GIVEN, opset=opset)) == told
-
 
 def test_a_function_of_an_operators_name_is_not_asked_about() -> None:
     model = onnx.parser.parse_model(
