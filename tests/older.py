@@ -20,7 +20,7 @@ onnxruntime before 1.24 ends the process where the first zero point of ConvInteg
 onnxruntime before 1.24 rounds more of this model's sums than a reference may differ by
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_their_frameworks[same_paddle]
 onnxruntime before 1.24 runs a model that has one function twice
-  tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
+  tests/runtimes/onnxruntime/test_predictions.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
   tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[the least of int8]
   tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[below zero]

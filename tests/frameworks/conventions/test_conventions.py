@@ -228,10 +228,3 @@ def test_onnx_same_is_what_onnxruntime_computes(name: str) -> None:
             assert found is not None
             explicit = Operator(type_, window, weights, pads=[found.begin, found.end])
             assert explicit(line) == same(line)
-
-
-def test_keras_counts_the_extent_of_a_dilated_kernel() -> None:
-    """Its CPU has no dilated transposed convolution, so that none is recorded."""
-    rule = CONVENTIONS["keras-output-padding"].rules["convtranspose"]
-    found = rule.padding(Axis(5, Window(2, 2, 2), output_padding=1), transposed=True)
-    assert (found.begin, found.end, found.output) == (0, 1, (5 - 1) * 2 + 3 % 2 + 1)

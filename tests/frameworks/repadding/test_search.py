@@ -1,13 +1,19 @@
-"""The search alone, on answers made of known effects."""
+"""What `match` decides by, and its search alone, on answers made of known effects."""
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from onnxpad.frameworks.repadding.comparing import Trial
+from onnxpad.frameworks.repadding.candidates import conventions, options_of
+from onnxpad.frameworks.repadding.comparing import Closeness, Trial, trial
 from onnxpad.frameworks.repadding.search import Point, Search, Space
+from onnxpad.frameworks.repadding.sites import sites_of
+from onnxpad.graph import Graph
+from onnxpad.rewrite.pass_api import Context
+from tests.support import one
 
 SIZE = 64
 
@@ -157,3 +163,46 @@ def test_a_search_ends_where_time_does_with_the_best_so_far(most: int) -> None:
     best = search.run([(0,) * 50, (1,) * 50])
     assert len(seen) <= most + 2  # one more where a batch begins
     assert landscape(best).rank == min(each.rank for each in seen)
+
+
+def floats(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+def test_a_trial_of_several_samples() -> None:
+    wanted = {(0, "a"): floats(0, 4), (1, "a"): floats(0, 8)}
+    found = trial(wanted, {(0, "a"): floats(0, 4), (1, "a"): floats(0, 6)}, Closeness())
+    assert (found.solved, found.gap, found.greatest) == (False, 0, 0.25)
+    assert found.error == pytest.approx(math.sqrt(0.25**2 / 2 / 2))
+    assert found.missing is not None
+    assert found.missing.tolist() == pytest.approx([0, 0, 0, 0.25 / math.sqrt(2)])
+    assert trial(wanted, wanted, Closeness()).solved
+    for lacks in ({(0, "a"): floats(0, 4)}, {(0, "a"): floats(0, 4), (1, "a"): floats(0)}):
+        other = trial(wanted, lacks, Closeness())
+        assert (other.solved, other.error, other.missing) == (False, math.inf, None)
+        assert other.gap > 0
+
+
+def test_a_long_output_is_looked_at_evenly() -> None:
+    """At most 8192 elements of all outputs together, each output with equal weight."""
+    long, short = np.arange(100_000, dtype=np.float32), floats(0, 2)
+    wanted = {(0, "a"): long, (0, "b"): short}
+    found = trial(wanted, {(0, "a"): long + 1e5, (0, "b"): short + 2}, Closeness())
+    assert found.missing is not None
+    assert 4000 < found.missing.size <= 8192
+    assert np.linalg.norm(found.missing[:-2]) == pytest.approx(1, rel=1e-4)
+    assert np.linalg.norm(found.missing[-2:]) == pytest.approx(1)
+
+
+def test_options_each_compute_something_else() -> None:
+    given = f"float[1, 1, 3, 3] w = {{{', '.join(['1'] * 9)}}}"
+    model = one("y = Conv (x, w)", inputs="float[1, 1, h, k] x", initializers=given)
+    (steady,), _ = sites_of(Context(Graph.from_proto(model)))
+    known, whole = options_of(steady)
+    effects = [each.padding.effect((9, 9), steady.windows) for each in known]
+    assert len({*map(repr, effects)}) == len(known)
+    assert known[0].padding == steady.padding
+    told = conventions(steady)
+    assert whole.keys() == told.keys()
+    for name, at in whole.items():
+        assert effects[at] == told[name].effect((9, 9), steady.windows)

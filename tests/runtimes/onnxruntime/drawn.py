@@ -9,8 +9,8 @@ would be fused wrongly; or what stands before a colon:
   those inside; what is folded in and out of functions and branches.
 - `shield`: an opset, edits of nodes that were touched (`b`) or whose inputs were replaced
   (`y.0=a`), and the nodes; what is written so that no `Pad` is folded wrongly.
-- `same`: an opset, a size (`n` if open, `?` if unknown) and an operator with SAME, on bytes if it is
-  a MaxPool with dilations; why it does not run, its pads in numbers, and what the specification has.
+- `same`: an opset, a size (`n` if open, `?` if unknown) and an operator with SAME, on bytes if it
+  is a MaxPool with dilations; why it does not run, its pads, and what the specification has.
 - `claims`: an opset, inputs and nodes; the tensors of which shape inference claims other sizes.
 """
 

@@ -1,18 +1,125 @@
-"""Where shape inference and the analysis disagree: told at its origin, and of nothing else."""
+"""What is predicted of onnxruntime, beside the lines of `predictions.txt`.
 
+Where it departs from the specification on SAME, as the engines of the proof have it; edits that
+decide whether a `Pad` is folded; and where shape inference and the analysis disagree.
+"""
+
+from functools import partial
+from itertools import product
 from random import Random
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 from onnx import TensorProto, helper, shape_inference
 
+import onnxpad
+from onnxpad.arithmetic.window import Window
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
+from onnxpad.rewrite.pass_api import Context
+from onnxpad.runtimes.onnxruntime.departures import disagreement, runtime_pads, why_not_run
+from onnxpad.runtimes.onnxruntime.guard import _is_touched
 from onnxpad.runtimes.onnxruntime.hidden_shapes import disagreements
-from tests.support import one, run
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from onnxpad.semantics.operators import WindowOp, read_window
+from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.window import onnxruntime, specification
+from tests.support import BORDER, W, one, parsed, run
 from tests.support.rows import each_row
+
+AUTO_PADS = ("SAME_UPPER", "SAME_LOWER")
+ONE = Window(1)
+WINDOWS = [
+    Window(kernel, stride, dilation)
+    for kernel, stride, dilation in product((1, 2, 3, 4), (1, 2, 3, 5), (1, 2))
+]
+FLOAT, BYTE = int(TensorProto.FLOAT), int(TensorProto.UINT8)
+OPERATORS: list[tuple[str, int, int, str]] = [
+    ("Conv", 22, FLOAT, ""),
+    ("MaxPool", 22, FLOAT, ""),
+    ("MaxPool", 12, BYTE, ", ceil_mode = 1"),
+    ("AveragePool", 18, FLOAT, ""),
+    ("AveragePool", 19, FLOAT, ""),
+    ("AveragePool", 18, FLOAT, ", ceil_mode = 1, count_include_pad = 1"),
+    ("LpPool", 22, FLOAT, ""),
+]
+
+
+def same(op: str, opset: int, auto_pad: str, more: str) -> WindowOp:
+    """An operator with SAME."""
+    kernel, weight = ("", ", w") if op == "Conv" else (", kernel_shape = [3, 3]", "")
+    body = f'y = {op} <auto_pad = "{auto_pad}"{kernel}{more}> (x{weight})'
+    graph = Graph.from_proto(one(body, initializers=W, opset=opset))
+    node = graph.tensor("y").producer
+    assert node is not None
+    read = read_window(graph, Analysis(graph), node)
+    assert isinstance(read, WindowOp)
+    return read
+
+
+@pytest.mark.parametrize("auto_pad", AUTO_PADS)
+@pytest.mark.parametrize(("op", "opset", "dtype", "more"), OPERATORS)
+def test_engines_disagree_where_they_place_windows_otherwise(
+    op: str, opset: int, dtype: int, more: str, auto_pad: str
+) -> None:
+    read = same(op, opset, auto_pad, more)
+    for window, size in product(WINDOWS, range(1, 9)):
+        node = replace(read, windows=(window, ONE))
+        spec, ort = (each(node.form, 0, size, dtype) for each in (specification, onnxruntime))
+        assert spec is not None
+        runs = ort is not None and ort.runs == 1
+        is_spread = window.dilation != 1 and window.kernel != 1 and op != "Conv"
+        differs = ort is not None and (is_spread or (runs and spec[:3:2] != ort[:3:2]))
+        refusal = disagreement(node, (size, 4), dtype)
+        assert (refusal is not None) == differs, (window, size)
+        why = why_not_run(node, partial(lambda each: (each, 4), size), lambda: dtype)
+        assert bool(why) != runs, (window, size)
+        if ort is not None and isinstance(ort.windows, int):
+            assert isinstance(ort.begin, int)
+            assert isinstance(ort.end, int)
+            fits = window.extent <= size + ort.begin + ort.end
+            assert runtime_pads(node, 0, size, dtype) == (ort[:2] if fits else None)
+
+
+@pytest.mark.parametrize(("length", "touched"), [(8, False), (600, True)])
+def test_what_is_too_far_to_see_may_have_been_edited(length: int, touched: bool) -> None:
+    chain = " ".join(f"n{i + 1} = Neg (n{i})" for i in range(length))
+    nodes = f"n0 = Neg (p) {chain} a = Pad (x, n{length}) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    context = Context(Graph.from_proto(one(nodes, initializers=BORDER)))
+    found = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(found["a"])
+    assert not isinstance(pad, UnreadError)
+    assert _is_touched(context, Exposed(pad, found["y"], (), "")) is touched
+
+
+TWICE = """
+<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
+g (float[1, 2, 9, 8] x) => (float[1, 2, 9, 8] y) { y = local.padded (x) }
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) {
+    p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()
+    r = Relu (x)
+    a = Pad (r, p)
+    y = MaxPool <kernel_shape = [3, 3]> (a)
+}
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) { y = Neg (x) }
+"""
+
+
+def test_a_function_that_is_there_twice_ends_no_command() -> None:
+    """onnx refuses to inline it, and onnxruntime to run it."""
+    model = parsed(TWICE)
+    assert [each.code for each in onnxpad.check(model).findings] == ["PAD201"]
+    validation = onnxpad.fix(model).validation
+    assert validation is not None
+    assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
+
+
+# Shape inference
 
 POOL = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
 """Shape inference counts a window too many where a size is even."""
