@@ -180,28 +180,6 @@ def test_the_model_and_the_level_of_a_crash_are_told(crash: str) -> None:
         assert any(crash in warning for warning in found.warnings)
 
 
-NEAR = "k = MaxPool <kernel_shape = [1, 3], pads = [0, 1, 0, 0]> (x)"
-
-
-@pytest.mark.parametrize("style", ["pad", "symmetric"])
-@pytest.mark.parametrize(
-    "body",
-    [
-        "y = MaxPool <kernel_shape = [4, 2], pads = [1, 0, 0, 0]> (x)",
-        f"{NEAR} y = MaxPool <kernel_shape = [3, 2]> (k)",
-        f"{NEAR} y = MaxPool <kernel_shape = [3, 2]> (x)",
-    ],
-)
-def test_no_pad_makes_halves_be_computed_in_blocks(body: str, style: str) -> None:
-    outputs = "float16[a, b, c, d] y" + ", float16[e, f, g, h] k" * ("k =" in body)
-    model = parsed(f"g (float16[1, 16, 2, 3] x) => ({outputs}) {{ {body} }}")
-    result = onnxpad.fix(model, style=style, validate=False)
-    assert [each.reason_code for each in result.findings] == ["kernel-crashes"]
-    with open_session(result.model, optimisation="full") as session:
-        found = session.run({"x": np.ones((1, 16, 2, 3), np.float16)})["y"]
-        assert np.shape(np.asarray(found))[2] == 0
-
-
 # Crashes that are made: models that are called so end the process that runs them.
 
 FALL = """

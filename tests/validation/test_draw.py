@@ -5,7 +5,6 @@ from contextlib import suppress
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 
 from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation.draw import (
@@ -84,13 +83,6 @@ def test_initializers_that_are_inputs_keep_their_value(ir: int) -> None:
     model = parsed("g (float[2] x, float[2] w) => (float[2] y) { y = Add (x, w) }", ir=ir)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
     assert [each.name for each in outline(model).inputs] == ["x"]
-
-
-def test_a_sequence_that_is_declared_inside_is_no_input() -> None:
-    model = parsed("g (float[2] x) => (float[2] y) { s = SequenceConstruct (x) y = Neg (x) }")
-    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2]))
-    model.graph.value_info.append(helper.make_value_info("s", kind))
-    assert [value.shape for value in outline(model).inputs] == [(2,)]
 
 
 @pytest.mark.parametrize(("depth", "whole"), [(15, True), (16, False), (40, False)])
