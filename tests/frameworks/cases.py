@@ -167,10 +167,8 @@ def _gap(wanted: str, found: str, allowed: str) -> str:
     closeness = Closeness(**{k: float(v) for k, v in (e.split("=") for e in allowed.split())})
     seen = gap(one, other, closeness)
     far = f"{seen.gap:.4g} in shape, {seen.greatest:.4g} at most, {seen.error:.4g}"
-    apart = (
-        "" if seen.missing is None else f", {bits({(0, 'y'): one}, {(0, 'y'): other}, 0):.4g} bits"
-    )
-    return f"{'solved' if seen.solved else 'not'}, {far}{apart}"
+    told = bits({(0, "y"): one}, {(0, "y"): other}, 0)
+    return f"{'solved' if seen.solved else 'not'}, {far}, {told:.4g} bits"
 
 
 def _array(text: str, kind: str) -> Any:

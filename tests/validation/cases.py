@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnxpad
+from onnxpad.validation.result import culprit
 from tests.support import parsed
 
 FILE: Final = Path(__file__).with_name("cases.txt")
@@ -87,6 +88,7 @@ def verdict(before: str, after: str, **options: Any) -> str:
     for word, count in (("left out", told.uncompared), ("warned", told.warnings)):
         parts += [f"{len(count)} {word}"] * bool(count)
     parts += [f"pads {one} became {other}" for one, other in (each.pads for each in told.padding)]
+    parts += [f"blames {blamed}"] if (blamed := culprit(told)) else []
     return ", ".join(parts)
 
 
