@@ -266,7 +266,8 @@ def test_seeds_are_of_the_type_of_their_attribute() -> None:
         <domain: "l", opset_import: ["" : 17]> inner <s, other> (x) => (y)
         { y = RandomNormalLike <seed: float = @s> (x) }""")
     assert draws(model)
-    assert not draws(one("d = Dropout (x) y = mine.RandomNormalLike (d)", inputs="float[2] x"))
+    calm = "c = Constant <value = bool {0}> () d = Dropout (x, h, c) y = mine.RandomNormalLike (d)"
+    assert not draws(one(calm, inputs="float[2] x, float h"))
     changed = read_proto(seeded(model))
     assert seeds(changed.functions[1].node) == [first]
     assert seeds(changed.graph.node) == [{}, {"q": 5.0}]

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from onnxpad.errors import ProviderError
-from onnxpad.runtimes import pool
+from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import answers, open_session
@@ -108,7 +109,7 @@ def test_a_fork_of_the_caller_has_workers_of_its_own() -> None:
     ended = run("""
 import os, warnings
 warnings.simplefilter("error")
-from onnxpad.runtimes import pool
+from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.worker import Runtime
 mine = pool.borrow()
@@ -134,7 +135,7 @@ def test_no_worker_outlives_its_process(end: str, asks: bool) -> None:
     at = "threading.Thread(target=w.ask, args=[pool.Runtime.close]).start()" * asks
     ended = run(f"""
 import os, threading
-from onnxpad.runtimes import pool
+from onnxpad.runtimes import pool, worker
 w = pool.borrow()
 print(w.process.pid, flush=True)
 {at}
@@ -264,6 +265,15 @@ def test_memory_is_bounded(bomb: str, monkeypatch: pytest.MonkeyPatch) -> None:
         session.run({"x": np.ones(1, np.float32)})
 
 
+def test_what_the_system_can_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = iter(["MemAvailable:   5 kB\nSwapFree: 3 kB\nHugePages: 0\n", "MemAvailable: 5 kB\n"])
+    told = SimpleNamespace(read_text=lambda encoding: next(texts))
+    monkeypatch.setattr(worker, "Path", lambda path: told)
+    assert [worker.spare(), worker.spare()] == [8192, 5120]
+    monkeypatch.setattr(worker, "Path", lambda path: Path("/nowhere"))
+    assert worker.spare() is None
+
+
 # What is asked of them
 
 
@@ -318,7 +328,7 @@ def test_nothing_beside_the_caller_shadows_a_module(tmp_path: Path) -> None:
     ended = run(
         """
 import sys; del sys.path[0]
-from onnxpad.runtimes import pool
+from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.worker import Runtime
 import os

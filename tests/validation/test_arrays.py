@@ -207,7 +207,10 @@ def test_an_array_larger_than_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
         fit(tmp_path / "a.npy")
 
 
-def test_sizes_that_the_metadata_does_not_allow() -> None:
+def test_sizes_that_the_metadata_does_not_allow_and_what_is_no_mapping() -> None:
+    for neither in ([X], [], X):
+        with pytest.raises(UsageError):
+            fit(neither)
     draw = Draw({"x": X}, "given")
     require_within({("x", 3): Sizes(4, 8), ("x", 9): Sizes(1, 1), ("q", 0): Sizes(9, 9)}, [draw])
     with pytest.raises(UsageError):
