@@ -9,11 +9,7 @@ from collections.abc import Sequence
 from tests import run_command
 from tests.arithmetic import drawn_formulas as formulas
 from tests.facts import drawn as claims
-from tests.frameworks.conventions import drawn_explanations as explanations
-from tests.frameworks.fitting import drawn_fits as fits
-from tests.frameworks.repadding import drawn as repads
-from tests.frameworks.repadding import drawn_matches as matches
-from tests.frameworks.repadding import drawn_searches as searches
+from tests.frameworks import cases as frameworks
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
@@ -21,8 +17,8 @@ from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
-from tests.runtimes.onnxruntime import drawn_calls as calls
-from tests.runtimes.onnxruntime import drawn_shields as shields
+from tests.runtimes.onnxruntime import models as optimised
+from tests.validation import arrays, cases
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
 
@@ -40,19 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         edits.LINES.keep,
         formulas.LINES.keep,
         fixes.LINES.keep,
-        explanations.LINES.keep,
-        fits.LINES.keep,
         sites.LINES.keep,
         predictions.LINES.keep,
-        repads.keep,
-        searches.LINES.keep,
-        matches.LINES.keep,
+        frameworks.CASES.keep,
+        frameworks.LINES.keep,
         cuts.LINES.keep,
         inputs.LINES.keep,
+        arrays.LINES.keep,
+        cases.keep,
         verdicts.LINES.keep,
         heals.LINES.keep,
-        calls.LINES.keep,
-        shields.LINES.keep,
+        optimised.keep,
     ):
         keep()
     return 0

@@ -20,7 +20,7 @@ onnxruntime before 1.24 ends the process where the first zero point of ConvInteg
 onnxruntime before 1.24 rounds more of this model's sums than a reference may differ by
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_their_frameworks[same_paddle]
 onnxruntime before 1.24 runs a model that has one function twice
-  tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
+  tests/runtimes/onnxruntime/test_predictions.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
   tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[the least of int8]
   tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[below zero]
@@ -43,7 +43,6 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[a crop becomes pads]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[nothing is appended]
-  tests/validation/test_whole.py::test_a_rewrite_that_does_not_run_fails[y = Conv <pads = [-1,1]>*
 onnxruntime before 1.29 has pools differ where a last window begins or ends in the padding
   tests/arithmetic/test_window.py::test_onnxruntime_pool_with_pads[*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *

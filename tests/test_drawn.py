@@ -1,4 +1,4 @@
-"""What is said of all that was drawn is what is kept: by day of one in six lines.
+"""What is said of all that was drawn is what is kept: by day mostly of one in six lines.
 
 After a change that is meant: `python -m tests.drawn`, then read `git diff tests`.
 """
@@ -9,9 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.arithmetic import drawn_formulas
-from tests.frameworks.conventions import drawn_explanations
-from tests.frameworks.fitting import drawn_fits
-from tests.frameworks.repadding import drawn_matches, drawn_searches
+from tests.frameworks import cases as frameworks
 from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
@@ -19,18 +17,15 @@ from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals
-from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
-from tests.validation import drawn_inputs, drawn_verdicts
+from tests.runtimes.onnxruntime import drawn
+from tests.validation import arrays, drawn_inputs, drawn_verdicts
 
 AT_ONCE: Final = 8
 HERE: Final = "tests/test_drawn.py::test_what_is_said"
-BY_DAY: Final = 6  # one in so many
+BY_DAY: Final = 6  # one in so many, but for modules whose lines take little time
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
-    drawn_explanations,
-    drawn_fits,
-    drawn_matches,
-    drawn_searches,
+    frameworks,
     edits,
     drawn_sites,
     drawn_fixes,
@@ -38,8 +33,7 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_cuts,
     pairs,
     drawn,
-    drawn_calls,
-    drawn_shields,
+    arrays,
     drawn_inputs,
     drawn_verdicts,
 )
@@ -49,9 +43,10 @@ def several() -> Iterator[Any]:
     """Modules, each with some of its lines."""
     for module in KEPT:
         name = module.__name__.removeprefix("tests.")
+        by_day = getattr(module, "BY_DAY", BY_DAY)
         lines = [line for line in module.LINES.kept() if not gap_of(f"{HERE}[{name}: {line}]")]
         for place in range(0, len(lines), AT_ONCE):
-            marks = pytest.mark.night if place // AT_ONCE % BY_DAY else ()
+            marks = pytest.mark.night if place // AT_ONCE % by_day else ()
             part = lines[place : place + AT_ONCE]
             yield pytest.param(module, part, marks=marks, id=f"{name}, from {place}")
 

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from onnxpad.doctor.examine import Diagnosis, Machine, Problem, examine, needed
+from onnxpad.doctor.examine import Diagnosis, Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
@@ -75,132 +75,68 @@ class Fake(Machine):
 
 
 FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
-NO_DEVICE = {"smi": "", "loaded": frozenset[str]()}
+HOLLOW = ProviderError("onnxruntime cannot be imported (no attribute)")
+AGAIN = "pip install --force-reinstall onnxruntime-gpu"
 
 
-def only(found: Diagnosis) -> Problem:
-    (problem,) = found.problems
-    return problem
+def told(found: Diagnosis) -> str:
+    return text_of(doctor_document(found), UNBROKEN)
 
 
 def test_where_all_works_nothing_is_wrong() -> None:
     found = examine(Fake())
-    assert found.ok
-    assert found.problems == ()
+    assert (found.ok, found.problems) == (True, ())
     assert [each.usable for each in found.providers] == [True, True]
     assert found.driver.devices == ("NVIDIA H200",)
     assert {library.file for library in found.libraries} == ALL
-    text = text_of(doctor_document(found), UNBROKEN)
-    assert "590.44.01, NVIDIA H200" in text
+    assert "590.44.01, NVIDIA H200" in told(found)
 
 
 @each_row(
-    ("fake", "cure"),
+    ("fake", "ok", "cures"),
     [
-        pytest.param(
-            Fake(wheels=("onnxruntime", "onnxruntime-gpu")),
-            "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu",
-            id="two wheels",
-        ),
-        pytest.param(
-            Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")),
-            "pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime",
-            id="two wheels where there is no CUDA",
-        ),
-        pytest.param(
-            Fake(compiled=ProviderError("onnxruntime cannot be imported (no attribute)")),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="hollow wheel",
-        ),
-        pytest.param(
-            Fake(wheels=(), compiled=ProviderError("No module named 'onnxruntime'")),
-            "install --force-reinstall onnxruntime-gpu",
-            id="no wheel",
-        ),
-        pytest.param(
-            Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="no CPU",
-        ),
-        pytest.param(
-            Fake(compiled=("CUDAExecutionProvider",)),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="CPU left out",
-        ),
-        pytest.param(
-            Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}),
-            "pip install --force-reinstall onnx",
-            id="onnx and protobuf do not fit",
-        ),
-        pytest.param(
-            Fake(versions={"onnx-graphsurgeon": ""}),
-            "pip install onnx-graphsurgeon",
-            id="package missing",
-        ),
+        # What breaks onnxpad.
+        (Fake(wheels=("onnxruntime", "onnxruntime-gpu")), False,
+         ["pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"]),
+        (Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")), False,
+         ["pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime"]),
+        (Fake(wheels=("onnxruntime", "onnxruntime-gpu"), compiled=HOLLOW), False,
+         ["pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu", ""]),
+        (Fake(compiled=HOLLOW), False, [AGAIN]),
+        (Fake(wheels=(), compiled=HOLLOW), False, [AGAIN]),
+        (Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}), False, [AGAIN]),
+        (Fake(compiled=("CUDAExecutionProvider",)), False, [AGAIN]),
+        (Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}), False,
+         ["pip install --force-reinstall onnx"]),
+        (Fake(versions={"onnx-graphsurgeon": ""}), False, ["pip install onnx-graphsurgeon"]),
+        # A device that cannot be used is no reason to fail.
+        (Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}), True,
+         ["pip install 'onnxruntime-gpu[cuda,cudnn]'"]),
+        (Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""), True,
+         ["pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"]),
+        (Fake(troubles=FAILS, loaded=frozenset()), True, ["--gpus all"]),
+        (Fake(troubles=FAILS), True, ["nvidia-smi"]),
+        # Without a driver nothing is wrong.
+        (Fake(troubles=FAILS, pip=frozenset(), smi="", loaded=frozenset()), True, []),
     ],
-)
-def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, cure: str) -> None:
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_cure(fake: Fake, ok: bool, cures: list[str]) -> None:
     found = examine(fake)
-    assert not found.ok
-    assert cure in only(found).cure
-    assert json.loads(json_of(found))["ok"] is False
-    text = text_of(doctor_document(found), UNBROKEN)
-    assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
-    assert "works;" not in text
-
-
-def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
-    wheels = ("onnxruntime", "onnxruntime-gpu")
-    found = examine(Fake(wheels=wheels, compiled=ProviderError("cannot be imported")))
-    assert [bool(problem.cure) for problem in found.problems] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("fake", "cure"),
-    [
-        pytest.param(
-            Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}),
-            "pip install 'onnxruntime-gpu[cuda,cudnn]'",
-            id="libraries missing",
-        ),
-        pytest.param(
-            Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""),
-            "pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'",
-            id="CPU wheel",
-        ),
-        pytest.param(
-            Fake(troubles=FAILS, loaded=frozenset()),
-            "--gpus all",
-            id="a library that does not load",
-        ),
-        pytest.param(Fake(troubles=FAILS), "nvidia-smi", id="old driver"),
-    ],
-)
-def test_a_device_that_cannot_be_used_is_no_reason_to_fail(fake: Fake, cure: str) -> None:
-    found = examine(fake)
-    assert found.ok
-    assert cure in only(found).cure
-    assert cure in text_of(doctor_document(found), UNBROKEN)
-
-
-def test_without_a_driver_nothing_is_wrong_and_what_is_missing_is_told() -> None:
-    found = examine(Fake(troubles=FAILS, pip=frozenset(), **NO_DEVICE))  # type: ignore[arg-type]
-    assert found.ok
-    assert found.problems == ()
-    text = text_of(doctor_document(found), UNBROKEN)
-    assert text.count("  missing\n") == len(ALL)
-    assert "NVIDIA driver: none" in text
+    assert found.ok is ok
+    assert json.loads(json_of(found))["ok"] is ok
+    assert len(found.problems) == len(cures)
+    for problem, cure in zip(found.problems, cures, strict=True):
+        assert cure in problem.cure
+        assert bool(problem.cure) is bool(cure)
+        assert problem.what in told(found)
+        assert problem.cure in told(found)
 
 
 def test_libraries_of_the_system_count() -> None:
     found = examine(Fake(pip=frozenset(), loaded=ALL))
     assert {library.place for library in found.libraries} == {"system"}
-
-
-@pytest.mark.parametrize("cuda", ["", "11.8"])
-def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
-    found = examine(Fake(built_for=cuda))
-    assert found.libraries == ()
+    for cuda in ("", "11.8"):  # whose libraries are not known
+        assert examine(Fake(built_for=cuda)).libraries == ()
 
 
 def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
@@ -214,13 +150,11 @@ def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
 def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
-    assert all(
-        line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
-    )
+    assert all(line.isprintable() for line in told(found).splitlines())
     bare = re.sub(
         r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, is_painted=True))
     )
-    assert bare == text_of(doctor_document(found), UNBROKEN)
+    assert bare == told(found)
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])
@@ -272,43 +206,24 @@ def test_the_wheels_of_one_folder_are_found(
 def test_the_command_prints_one_report_and_nothing_else() -> None:
     """In a process of its own: onnxruntime and the loader write to the streams themselves."""
     for form in ("text", "json"):
-        done = subprocess.run(
-            [sys.executable, "-m", "onnxpad", "doctor", "--format", form],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
+        command = [sys.executable, "-m", "onnxpad", "doctor", "--format", form]
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     assert (document["command"], document["exit_code"], document["ok"]) == ("doctor", 0, True)
 
 
-class Hollow:
-    """A module `onnxruntime` that is asked to find its CUDA libraries."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def preload_dlls(self) -> None:
-        self.asked += 1
-
-    def get_available_providers(self) -> list[str]:
-        return list(BOTH)
-
-    get_all_providers = get_available_providers
-
-    SessionOptions = GraphOptimizationLevel = mock.MagicMock()
-
-
 @pytest.mark.usefixtures("run_here")
 def test_libraries_of_pip_are_loaded_for_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = Hollow()
+    there = mock.MagicMock()
+    there.get_available_providers.return_value = there.get_all_providers.return_value = [*BOTH]
+    there.InferenceSession.side_effect = RuntimeError  # this runtime has no sessions
     monkeypatch.setattr(native, "imported", lambda: there)
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)]:
-        with pytest.raises(EngineError):  # this runtime has no sessions
+        with pytest.raises(EngineError):
             sessions.open_session(b"", provider=provider)
-        assert there.asked == asked
+        assert there.preload_dlls.call_count == asked
 
 
 @pytest.mark.usefixtures("run_here")

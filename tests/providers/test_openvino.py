@@ -56,15 +56,14 @@ def faulty(path: Path) -> list[tuple[str, onnx.ModelProto, onnx.NodeProto]]:
     return [*found.values()]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in EXPORTED
-        if path.stem not in DOES_NOT_TRANSLATE and not any(each in path.stem for each in QUANTISED)
-    ],
-    ids=lambda path: path.stem,
-)
+FLOAT = [
+    path
+    for path in EXPORTED
+    if path.stem not in DOES_NOT_TRANSLATE and not any(each in path.stem for each in QUANTISED)
+]
+
+
+@pytest.mark.parametrize("path", FLOAT, ids=lambda path: path.stem)
 def test_planted_faults_are_found_and_named(path: Path) -> None:
     for kind, model, node in faulty(path):
         found = onnxpad.validate(path, model, providers=["openvino"])

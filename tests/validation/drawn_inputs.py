@@ -14,15 +14,7 @@ import numpy as np
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.validation.draw import (
-    Draw,
-    Input,
-    draw,
-    other_choices,
-    outline,
-    pinned,
-    size_choices,
-)
+from onnxpad.validation.draw import Draw, Input, draw, other_choices, outline, pinned, size_choices
 from tests.support import parsed
 from tests.support.lines import Lines
 
@@ -107,3 +99,4 @@ def _ends(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("inputs.txt"), said)
+BY_DAY: Final = 1

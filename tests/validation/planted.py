@@ -73,15 +73,7 @@ def numbers(count: int) -> str:
 
 @dataclass(frozen=True)
 class Planted:
-    """A model with one fault.
-
-    Attributes:
-        name: The model's name, with the fault and the node that has it.
-        place: `main`, or what the node stands in.
-        right: The model without.
-        number: The node, as `nodes` has them.
-        fault: What is done to it.
-    """
+    """A model with one fault."""
 
     name: str
     place: str

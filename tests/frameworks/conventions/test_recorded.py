@@ -10,13 +10,8 @@ import pytest
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.table import (
-    CONVENTIONS,
-    FRAMEWORKS,
-)
-from tests.frameworks.conventions.recorded.record_conventions import (
-    FRAMEWORKS as RECORDED,
-)
+from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS
+from tests.frameworks.conventions.recorded.record_conventions import FRAMEWORKS as RECORDED
 from tests.frameworks.conventions.recorded.record_conventions import (
     NONE,
     Found,
@@ -37,31 +32,16 @@ OPERATORS: Final[dict[str, Op]] = {
 
 
 class Row(NamedTuple):
-    """Recorded calls that a convention of the table describes.
-
-    Attributes:
-        convention: Its name.
-        framework: The framework of which the calls are recorded.
-        call: The call.
-        where: The points of the call that it describes.
-    """
+    """Recorded calls that a convention describes, at the points of which all words hold."""
 
     convention: str
     framework: str
     call: str
-    where: Callable[[Point], bool] = lambda _: True
+    words: tuple[str, ...]
 
-
-def is_half(point: Point) -> bool:
-    return point.begin == (point.kernel - 1) * point.dilation // 2
-
-
-def is_symmetric(point: Point) -> bool:
-    return point.begin == point.end
-
-
-def reaches_same(point: Point) -> bool:
-    return point.output == point.size * point.stride
+    def describes(self, point: Point) -> bool:
+        """Whether it describes the call at a point."""
+        return all(WORDS[word](point) for word in self.words)
 
 
 def rounds(point: Point, up: bool, included: bool) -> bool:
@@ -69,91 +49,69 @@ def rounds(point: Point, up: bool, included: bool) -> bool:
     return point.ceil_mode == up and point.include_pad in {NONE, included}
 
 
-def down(point: Point) -> bool:
-    return rounds(point, False, True)
+WORDS: Final[dict[str, Callable[[Point], bool]]] = {
+    "half": lambda it: it.begin == (it.kernel - 1) * it.dilation // 2,
+    "symmetric": lambda it: it.begin == it.end,
+    "small": lambda it: it.begin <= it.kernel // 2,
+    # Where no window fits in the padded line, PaddlePaddle rounds toward 0.
+    "fits": lambda it: it.size + max(it.begin, 0) + max(it.end, 0) > (it.kernel - 1) * it.dilation,
+    "size*stride": lambda it: it.output == it.size * it.stride,
+    "whole": lambda it: it.output == it.size * it.stride + max(it.kernel - it.stride, 0),
+    "down": lambda it: rounds(it, False, True),
+    "up": lambda it: rounds(it, True, True),
+    "down,left-out": lambda it: rounds(it, False, False),
+    "up,left-out": lambda it: rounds(it, True, False),
+    "unappended": lambda it: it.output_padding in {NONE, 0},
+    "unasked": lambda it: it.output_padding == NONE,
+    "asked": lambda it: it.output_padding != NONE,
+    # PyTorch's output_padding may reach the dilation.
+    "below-stride": lambda it: it.output_padding < it.stride,
+    "one-of-both": lambda it: 1 in {it.stride, it.dilation},
+}
 
-
-def fits(point: Point) -> bool:
-    """Whether a window fits in the padded line: otherwise PaddlePaddle rounds toward 0."""
-    pads = 0 if point.begin == NONE else point.begin + point.end
-    return point.size + pads > (point.kernel - 1) * point.dilation
-
-
-def by_one_number(point: Point) -> bool:
-    """Whether both ends have one number, of at most half the kernel, and a window fits."""
-    return is_symmetric(point) and point.begin <= point.kernel // 2 and fits(point)
-
-
-def appends_below_stride(point: Point) -> bool:
-    """Whether PaddlePaddle admits an output_padding, too: PyTorch's may reach the dilation."""
-    return is_symmetric(point) and point.output_padding < point.stride
-
+# PaddlePaddle's conventions for numbers are others', where a window fits and PyTorch refuses none.
+TABLE: Final = """
+tensorflow-same tensorflow | conv_same maxpool_same avgpool_same
+tensorflow-same tensorflow | transposed_same | size*stride
+tensorflow-valid tensorflow | conv_valid maxpool_valid avgpool_valid
+tensorflow-valid tensorflow | transposed_valid | whole
+keras-same keras | conv_same maxpool_same avgpool_same
+keras-same keras | transposed_same | unasked
+keras-output-padding keras | transposed_same | asked
+tensorflow-valid keras | transposed_valid | unasked
+tensorflow-valid keras | conv_valid | one-of-both
+tensorflow-valid keras | maxpool_valid avgpool_valid
+keras-causal keras | conv_causal
+tflite tflite | conv_same maxpool_same avgpool_same transposed_same
+unpadded tflite | conv_valid maxpool_valid avgpool_valid | fits
+tensorflow-valid tflite | transposed_valid
+pytorch-same torch | conv_same
+pytorch-half torch | conv | half
+pytorch-half torch | transposed | half unappended
+pytorch-half torch | maxpool avgpool | half down
+pytorch-padding torch | maxpool avgpool | down
+pytorch-ceil torch | maxpool avgpool | up
+pytorch-padding torch | conv transposed
+pytorch-output-padding torch | transposed
+pytorch-output-padding torch | transposed_output | size*stride
+paddle-same paddle | conv_same transposed_same
+paddle-same paddle | maxpool_same avgpool_same | down,left-out
+paddle-ceil paddle | maxpool avgpool | symmetric up,left-out
+caffe paddle | conv | symmetric
+pytorch-padding paddle | conv | symmetric small fits
+pytorch-padding paddle | conv_valid | fits
+pytorch-padding paddle | maxpool avgpool | symmetric small fits down
+pytorch-padding paddle | maxpool_valid avgpool_valid | fits down
+pytorch-padding paddle | transposed transposed_valid | symmetric below-stride
+pytorch-output-padding paddle | transposed_output | size*stride
+"""
+"""A convention and a framework, the calls, and the words that hold of a point."""
 
 ROWS: Final = [
-    *(
-        Row(convention, framework, f"{op}_{padding}")
-        for convention, framework, padding in (
-            ("tensorflow-same", "tensorflow", "same"),
-            ("tensorflow-valid", "tensorflow", "valid"),
-            ("keras-same", "keras", "same"),
-            ("tflite", "tflite", "same"),
-        )
-        for op in ("conv", "maxpool", "avgpool")
-    ),
-    Row("tensorflow-same", "tensorflow", "transposed_same", reaches_same),
-    Row("keras-same", "keras", "transposed_same", lambda it: it.output_padding == NONE),
-    Row("keras-output-padding", "keras", "transposed_same", lambda it: it.output_padding != NONE),
-    Row("tensorflow-valid", "keras", "transposed_valid", lambda it: it.output_padding == NONE),
-    Row("tensorflow-valid", "keras", "conv_valid", lambda it: it.stride == 1 or it.dilation == 1),
-    Row("tensorflow-valid", "keras", "maxpool_valid"),
-    Row("tensorflow-valid", "keras", "avgpool_valid"),
-    Row("keras-causal", "keras", "conv_causal"),
-    Row("tflite", "tflite", "transposed_same"),
-    Row("paddle-same", "paddle", "conv_same"),
-    Row("paddle-same", "paddle", "maxpool_same", lambda it: rounds(it, False, False)),
-    Row("paddle-same", "paddle", "avgpool_same", lambda it: rounds(it, False, False)),
-    Row("paddle-same", "paddle", "transposed_same"),
-    *(
-        Row("paddle-ceil", "paddle", op, lambda it: is_symmetric(it) and rounds(it, True, False))
-        for op in ("maxpool", "avgpool")
-    ),
-    Row("pytorch-same", "torch", "conv_same"),
-    Row("pytorch-half", "torch", "conv", is_half),
-    Row("pytorch-half", "torch", "transposed", lambda it: is_half(it) and it.output_padding == 0),
-    *(
-        Row(convention, "torch", op, where)
-        for op in ("maxpool", "avgpool")
-        for convention, where in (
-            ("pytorch-half", lambda it: is_half(it) and down(it)),
-            ("pytorch-padding", down),
-            ("pytorch-ceil", lambda it: rounds(it, True, True)),
-        )
-    ),
-    Row("pytorch-padding", "torch", "conv"),
-    Row("pytorch-padding", "torch", "transposed"),
-    Row("pytorch-output-padding", "torch", "transposed"),
-    Row("pytorch-output-padding", "torch", "transposed_output", reaches_same),
-    # Its conventions for numbers are those of others, where a window fits and PyTorch refuses none.
-    Row("caffe", "paddle", "conv", is_symmetric),
-    Row("pytorch-padding", "paddle", "conv", by_one_number),
-    Row("pytorch-padding", "paddle", "conv_valid", fits),
-    *(
-        Row("pytorch-padding", "paddle", op, lambda it: by_one_number(it) and down(it))
-        for op in ("maxpool", "avgpool")
-    ),
-    *(
-        Row("pytorch-padding", "paddle", f"{op}_valid", lambda it: fits(it) and down(it))
-        for op in ("maxpool", "avgpool")
-    ),
-    Row("pytorch-padding", "paddle", "transposed", appends_below_stride),
-    Row("pytorch-padding", "paddle", "transposed_valid", appends_below_stride),
-    Row("pytorch-output-padding", "paddle", "transposed_output", reaches_same),
-    *(Row("unpadded", "tflite", f"{op}_valid", fits) for op in ("conv", "maxpool", "avgpool")),
-    Row("tensorflow-valid", "tflite", "transposed_valid"),
-    Row(
-        *("tensorflow-valid", "tensorflow", "transposed_valid"),
-        lambda it: it.output == it.size * it.stride + max(it.kernel - it.stride, 0),
-    ),
+    Row(convention, framework, call, tuple(words.split()))
+    for names, calls, words in (f"{line} |".split("|")[:3] for line in TABLE.strip().splitlines())
+    for convention, framework in [names.split()]
+    for call in calls.split()
 ]
 
 UNDESCRIBED: Final = {("tensorflow", "conv")}
@@ -177,7 +135,7 @@ def described(row: Row) -> Iterator[tuple[Point, Found, list[int]]]:
     for case in recorded(row.framework)[row.call]:
         point = case[0]
         on_cpu = row.framework == "keras" and row.call.startswith("transposed")
-        if row.where(point) and not (on_cpu and point.dilation > 1):
+        if row.describes(point) and not (on_cpu and point.dilation > 1):
             yield case
 
 

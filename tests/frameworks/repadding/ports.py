@@ -9,6 +9,7 @@ input, which no padding explains.
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -179,17 +180,23 @@ class Net:
 
     def _window(
         self,
-        data: str,
-        kind: str,
+        op: str,
+        inputs: Sequence[str],
         kernel: int,
         stride: int,
-        dilation: int,
+        dilation: int = 1,
         wanted: tuple[int, ...] = (),
-    ) -> Padding:
-        sizes = self.shapes[data][2:]
+        **attributes: Any,
+    ) -> str:
+        """A window operator, padded as the style has it."""
+        sizes = self.shapes[inputs[0]][2:]
+        kind = {"Conv": "conv", "ConvTranspose": "up", "MaxPool": "pool"}.get(op, "average")
         place = Place(self._windows, kind, sizes, kernel, stride, dilation, wanted)
         self._windows += 1
-        return self._style(place)
+        found, rank = self._style(place), len(sizes)
+        attributes |= {"kernel_shape": [kernel] * rank, "strides": [stride] * rank}
+        attributes["pads"] = [*[p[0] for p in found.pads], *[p[1] for p in found.pads]]
+        return self.add(op, *inputs, **attributes, **({} if op == "Conv" else found.more))
 
     def conv(
         self,
@@ -203,23 +210,14 @@ class Net:
     ) -> str:
         """A convolution with bias and activation; the right one keeps size / stride."""
         into, *sizes = self.shapes[data][1:]
-        found = self._window(data, "conv", kernel, stride, dilation)
-        rank = len(sizes)
-        fan = into // group * kernel**rank
-        w = self._draw.normal(size=(channels, into // group, *[kernel] * rank)) * (2 / fan) ** 0.5
-        b = self._draw.normal(size=channels) * 0.2
-        inputs = [data, self.weight(w)]
-        if self._twist.get("unbiased") != self._windows - 1:
-            inputs.append(self.weight(b))
-        name = self.add(
-            "Conv",
-            *inputs,
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            dilations=[dilation] * rank,
-            group=group,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-        )
+        fan = into // group * kernel ** len(sizes)
+        shape = channels, into // group, *[kernel] * len(sizes)
+        weights = [self._draw.normal(size=shape) * (2 / fan) ** 0.5]
+        weights.append(self._draw.normal(size=channels) * 0.2)
+        del weights[1 + (self._twist.get("unbiased") != self._windows) :]
+        names = [data, *map(self.weight, weights)]
+        more: dict[str, Any] = {"dilations": [dilation] * len(sizes), "group": group}
+        name = self._window("Conv", names, kernel, stride, dilation, **more)
         self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
         if self._twist.get("act") == self._windows - 1:
             act = "Tanh"
@@ -229,35 +227,16 @@ class Net:
         """A transposed convolution; the right one gives size * stride, or the sizes of another."""
         into, *sizes = self.shapes[data][1:]
         wanted = self.shapes[like][2:] if like else tuple(size * stride for size in sizes)
-        found = self._window(data, "up", kernel, stride, 1, wanted)
-        rank = len(sizes)
-        w = self._draw.normal(size=(into, channels, *[kernel] * rank))
-        w *= (2 / (into * (kernel / stride) ** rank)) ** 0.5
-        name = self.add(
-            "ConvTranspose",
-            data,
-            self.weight(w),
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-            **found.more,
-        )
+        w = self._draw.normal(size=(into, channels, *[kernel] * len(sizes)))
+        w *= (2 / (into * (kernel / stride) ** len(sizes))) ** 0.5
+        inputs = [data, self.weight(w)]
+        name = self._window("ConvTranspose", inputs, kernel, stride, wanted=wanted)
         self.shapes[name] = (1, channels, *wanted)
         return self.add("Relu", name)
 
     def pool(self, data: str, kernel: int = 3, stride: int = 2, op: str = "MaxPool") -> str:
         """A pool."""
-        kind = "pool" if op == "MaxPool" else "average"
-        found = self._window(data, kind, kernel, stride, 1)
-        rank = len(self.shapes[data]) - 2
-        name = self.add(
-            op,
-            data,
-            kernel_shape=[kernel] * rank,
-            strides=[stride] * rank,
-            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
-            **found.more,
-        )
+        name = self._window(op, [data], kernel, stride)
         channels, *sizes = self.shapes[data][1:]
         self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
         return name
@@ -276,6 +255,16 @@ class Net:
         name = self.add("Concat", *data, axis=1)
         channels = sum(self.shapes[each][1] for each in data)
         self.shapes[name] = (1, channels, *self.shapes[data[0]][2:])
+        return name
+
+    def scales(self) -> str:
+        """What a Resize takes to double both sizes."""
+        return self.weight(np.array([1, 1, 2, 2]))
+
+    def resize(self, data: str, scales: str, like: str) -> str:
+        """Twice the size, which is that of another tensor."""
+        name = self.add("Resize", data, "", scales, mode="nearest")
+        self.shapes[name] = self.shapes[like]
         return name
 
     def head(self, data: str, classes: int = 10) -> str:
@@ -301,164 +290,38 @@ class Net:
 Build: TypeAlias = Callable[..., onnx.ModelProto]
 
 
-def resnet(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Residual blocks with strided ones."""
-    net = Net(style, (1, 3, 64, 64), **twist)
-    data = net.pool(net.conv("x", 8, 7, 2))
-    for channels, stride in ((8, 1), (16, 2), (16, 1), (24, 2), (24, 1)):
-        inner = net.conv(net.norm(net.conv(data, channels, 3, stride, act="")), channels, act="")
-        short = (
-            data
-            if stride == 1 and net.shapes[data][1] == channels
-            else net.conv(data, channels, 1, stride, act="")
-        )
-        data = net.add("Relu", net.add("Add", inner, short))
-    return net.model(net.head(data))
+def _network(name: str, lines: Sequence[str]) -> Build:
+    """A network of `ports.txt`: its input, a step a line, and its outputs."""
+    (_, *shape), *steps, (_, *outputs) = (line.split() for line in lines)
+
+    def built(style: Style, **twist: Any) -> onnx.ModelProto:
+        net = Net(style, [*map(int, shape)], **twist)
+        names = {"x": "x"}
+        for result, _, step, *given in steps:
+            pairs = [each.rpartition("=")[::2] for each in given]
+            values = [int(v) if v.isdigit() else names.get(v, v) for _, v in pairs]
+            told = [*zip((key for key, _ in pairs), values, strict=True)]
+            positional = [value for key, value in told if not key]
+            names[result] = getattr(net, step)(*positional, **{k: v for k, v in told if k})
+        return net.model(*(names[each] for each in outputs))
+
+    built.__name__ = name
+    return built
 
 
-def mobilenet(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Depthwise separable convolutions."""
-    net = Net(style, (1, 3, 64, 64), **twist)
-    data = net.conv("x", 8, 3, 2)
-    for channels, stride in ((12, 1), (16, 2), (16, 1), (24, 2), (24, 1), (32, 2), (32, 1)):
-        data = net.norm(net.conv(data, net.shapes[data][1], 3, stride, group=net.shapes[data][1]))
-        data = net.conv(data, channels, 1)
-    return net.model(net.head(data))
-
-
-def efficientnet(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Depthwise convolutions of 3 and 5, with strides."""
-    net = Net(style, (1, 3, 60, 60), **twist)
-    data = net.conv("x", 8, 3, 2)
-    for kernel, stride in ((3, 1), (5, 2), (3, 2), (5, 1), (5, 2), (3, 1)):
-        channels = net.shapes[data][1]
-        wide = net.conv(data, 2 * channels, 1)
-        data = net.conv(wide, 2 * channels, kernel, stride, group=2 * channels)
-        data = net.conv(data, channels + 4, 1, act="")
-    return net.model(net.head(data))
-
-
-def nasnet(style: Style, cells: int = 3, **twist: Any) -> onnx.ModelProto:
-    """Cells of many branches with kernels of 3, 5 and 7, strided averages and maxima."""
-    net = Net(style, (1, 3, 48, 48), **twist)
-    data = net.conv("x", 8, 3, 2)
-
-    def separable(data: str, kernel: int, stride: int = 1) -> str:
-        channels = net.shapes[data][1]
-        data = net.conv(data, channels, kernel, stride, group=channels, act="")
-        return net.conv(net.conv(data, channels, 1), channels, kernel, group=channels, act="")
-
-    for cell in range(cells):
-        stride = 2 if cell % 2 == 0 else 1
-        parts = [
-            net.add("Add", separable(data, 5, stride), separable(data, 7, stride)),
-            net.add("Add", net.pool(data, 3, stride), separable(data, 3, stride)),
-            net.add("Add", net.pool(data, 3, stride, "AveragePool"), separable(data, 5, stride)),
-        ]
-        data = net.conv(net.join(*parts), 8 + 4 * cell, 1)
-    return net.model(net.head(data))
-
-
-def inception(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Branches and strided pools."""
-    net = Net(style, (1, 3, 56, 56), **twist)
-    data = net.pool(net.conv("x", 8, 7, 2))
-    for width in (8, 12):
-        parts = [net.conv(data, width, 1), net.conv(net.conv(data, width, 1), width, 3)]
-        parts += [net.conv(net.conv(data, width, 1), width, 5)]
-        parts += [net.conv(net.pool(data, 3, 1), width, 1)]
-        data = net.pool(net.join(*parts), 3, 2)
-    return net.model(net.head(data))
-
-
-def densenet(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Dense blocks with averages between."""
-    net = Net(style, (1, 3, 48, 48), **twist)
-    data = net.pool(net.conv("x", 8, 7, 2))
-    for _ in range(2):
-        for _ in range(3):
-            data = net.join(data, net.conv(net.norm(data), 6, 3))
-        data = net.pool(net.conv(data, 12, 1), 2, 2, "AveragePool")
-    return net.model(net.head(data))
-
-
-def unet(
-    style: Style, rank: int = 2, size: int = 32, kernel: int = 3, levels: int = 2, **twist: Any
-) -> onnx.ModelProto:
-    """Down by strided convolutions, up by transposed ones, with sums across."""
-    net = Net(style, (1, 2, *[size] * rank), **twist)
-    data, ways = net.conv("x", 6), []
-    for depth in range(levels):
-        ways.append(data)
-        data = net.conv(net.conv(data, 8 + 4 * depth, 3, 2), 8 + 4 * depth)
-    for level in reversed(ways):
-        data = net.up(data, net.shapes[level][1], kernel, 2, level)
-        data = net.conv(net.join(data, level), net.shapes[level][1])
-    return net.model(net.conv(data, 2, 1, act=""))
-
-
-def autoencoder(style: Style, rank: int = 2, kernel: int = 3, **twist: Any) -> onnx.ModelProto:
-    """Down and up without sums across, so that another total gives another size."""
-    net = Net(style, (1, 2, *[24] * rank), **twist)
-    data = net.conv("x", 6, 3, 2)
-    data = net.conv(net.conv(data, 8, 3, 2), 10, 3, 2)
-    for channels in (8, 6, 4):
-        data = net.up(data, channels, kernel, 2)
-    return net.model(net.conv(data, 2, 3, act=""))
-
-
-def hourglass(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Down by pools, up by Resize, with sums across."""
-    net = Net(style, (1, 3, 64, 64), **twist)
-    data = net.conv("x", 8, 7, 2)
-    levels = []
-    for _ in range(3):
-        levels.append(net.conv(data, 8))
-        data = net.conv(net.pool(data, 3, 2), 8)
-    for level in reversed(levels):
-        scales = net.weight(np.array([1, 1, 2, 2]))
-        data = net.add("Resize", net.conv(data, 8), "", scales, mode="nearest")
-        net.shapes[data] = net.shapes[level]
-        data = net.add("Add", data, level)
-    return net.model(net.conv(data, 4, 1, act=""))
-
-
-def hifigan(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Audio: transposed convolutions with dilated residual blocks."""
-    net = Net(style, (1, 8, 20), **twist)
-    data = net.conv("x", 12, 7)
-    for channels, kernel, stride in ((10, 8, 4), (8, 4, 2), (6, 4, 2)):
-        data = net.up(data, channels, kernel, stride)
-        for dilation in (1, 3):
-            inner = net.conv(net.conv(data, channels, 3, dilation=dilation), channels, 3, act="")
-            data = net.add("Add", data, inner)
-    return net.model(net.conv(data, 1, 7, act="Tanh"))
-
-
-def series(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Dilated convolutions in one dimension."""
-    net = Net(style, (1, 4, 96), **twist)
-    data = net.conv("x", 8, 5, 2)
-    for dilation in (1, 2, 4, 8):
-        data = net.add("Add", data, net.conv(data, 8, 3, dilation=dilation))
-    return net.model(net.head(data), net.conv(data, 2, 3, 2))
-
-
-def deeplab(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Strides, then dilations side by side."""
-    net = Net(style, (1, 3, 49, 65), **twist)
-    data = net.conv(net.conv("x", 8, 3, 2), 8, 3, 2)
-    data = net.join(*(net.conv(data, 6, 3, dilation=each) for each in (1, 2, 3)))
-    return net.model(net.conv(data, 4, 1, act=""))
-
-
-def vgg(style: Style, **twist: Any) -> onnx.ModelProto:
-    """Convolutions and pools."""
-    net = Net(style, (1, 3, 45, 45), **twist)
-    data = "x"
-    for channels in (8, 12, 16):
-        data = net.pool(net.conv(net.conv(data, channels), channels), 3, 2)
-    return net.model(net.head(data))
+_TEXT = Path(__file__).with_name("ports.txt").read_text(encoding="utf-8")
+*_NETWORKS, (_, *_PORTS) = map(str.splitlines, _TEXT.split("\n\n"))
+NETWORKS: dict[str, Build] = {
+    name: _network(name, lines)
+    for title, *lines in _NETWORKS
+    for name in [title.removeprefix("# ").partition(":")[0]]
+}
+resnet, mobilenet, efficientnet, nasnet, inception, densenet, unet, unet3d, autoencoder = (
+    *[*NETWORKS.values()][:9],
+)
+hourglass, hifigan, series, deeplab, vgg, unet_odd, unet_even, autoencoder3d, autoencoder1d = (
+    *[*NETWORKS.values()][9:],
+)
 
 
 class Port(NamedTuple):
@@ -484,75 +347,25 @@ def data_for(model: onnx.ModelProto, seed: int = 0) -> Array:
     return (values * 0.5 + 0.3).astype(np.float32)
 
 
-def unet3d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net in three dimensions."""
-    return unet(style, rank=3, size=16, **twist)
+BUILDS: tuple[Build, ...] = (*NETWORKS.values(),)[:14]
+"""All but variants of others."""
+_STYLES: dict[str, Style] = {
+    each.__name__: each for each in (same, lower, symmetric, symmetric_short, exchanged, caffe,
+                                     causal, across, uncropped)
+}  # fmt: skip
 
 
-def unet_odd(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net in three dimensions whose ways back differ in size."""
-    return unet(style, rank=3, size=26, levels=3, **twist)
+def _wrong(line: str) -> tuple[str, tuple[Build, Style, Style]]:
+    """A line of the last block of `ports.txt`."""
+    title, _, words = line.partition(" = ")
+    network, right, *port = words.split()
+    styles = [_STYLES[each] for each in port]
+    wrong = styles[0] if len(styles) == 1 else mixed(*styles)
+    return title, (NETWORKS[network], _STYLES[right], wrong)
 
 
-def unet_even(style: Style, **twist: Any) -> onnx.ModelProto:
-    """A U-Net whose transposed kernels are 4."""
-    return unet(style, kernel=4, **twist)
-
-
-def autoencoder3d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """An autoencoder in three dimensions."""
-    return autoencoder(style, rank=3, **twist)
-
-
-def autoencoder1d(style: Style, **twist: Any) -> onnx.ModelProto:
-    """An autoencoder in one dimension, whose transposed kernels are 5."""
-    return autoencoder(style, rank=1, kernel=5, **twist)
-
-
-BUILDS: tuple[Build, ...] = (
-    *(resnet, mobilenet, efficientnet, nasnet, inception, densenet, unet, unet3d, autoencoder),
-    *(hourglass, hifigan, series, deeplab, vgg),
-)
 WRONG: dict[str, tuple[Build, Style, Style]] = {
-    "resnet symmetric": (resnet, same, symmetric),
-    "resnet exchanged": (resnet, same, exchanged),
-    "resnet half symmetric": (resnet, same, mixed(same, symmetric)),
-    "mobilenet symmetric": (mobilenet, same, symmetric),
-    "mobilenet exchanged": (mobilenet, same, exchanged),
-    "efficientnet symmetric": (efficientnet, same, symmetric),
-    "efficientnet third exchanged": (efficientnet, same, mixed(same, exchanged, same)),
-    "nasnet symmetric": (nasnet, same, symmetric),
-    "nasnet exchanged": (nasnet, same, exchanged),
-    "inception symmetric": (inception, same, symmetric),
-    "inception caffe": (inception, same, caffe),
-    "densenet symmetric": (densenet, same, symmetric),
-    "unet symmetric": (unet, same, symmetric),
-    "unet half symmetric": (unet, same, mixed(symmetric, same)),
-    "unet short": (unet, same, symmetric_short),
-    "unet half short": (unet, same, mixed(same, symmetric_short)),
-    "unet even exchanged": (unet_even, lower, same),
-    "unet 3d symmetric": (unet3d, same, symmetric),
-    "unet 3d short": (unet3d, same, symmetric_short),
-    "unet 3d half short": (unet3d, same, mixed(symmetric_short, same)),
-    "unet odd symmetric": (unet_odd, across, symmetric),
-    "unet odd short": (unet_odd, across, symmetric_short),
-    "unet odd half uncropped": (unet_odd, across, mixed(across, uncropped, symmetric)),
-    "autoencoder short": (autoencoder, same, symmetric_short),
-    "autoencoder uncropped": (autoencoder, same, uncropped),
-    "autoencoder half short": (autoencoder, same, mixed(symmetric_short, same)),
-    "autoencoder 3d short": (autoencoder3d, same, symmetric_short),
-    "autoencoder 1d short": (autoencoder1d, same, symmetric_short),
-    "autoencoder 1d half": (autoencoder1d, same, mixed(same, uncropped, symmetric)),
-    "hourglass symmetric": (hourglass, same, symmetric),
-    "hourglass exchanged": (hourglass, same, exchanged),
-    "hifigan symmetric": (hifigan, same, symmetric),
-    "hifigan uncropped": (hifigan, same, uncropped),
-    "hifigan third symmetric": (hifigan, same, mixed(same, same, symmetric)),
-    "series symmetric": (series, causal, symmetric),
-    "series exchanged": (series, same, exchanged),
-    "deeplab symmetric": (deeplab, same, symmetric),
-    "vgg symmetric": (vgg, same, symmetric),
-    "vgg caffe": (vgg, caffe, same),
+    **dict(map(_wrong, _PORTS)),
     **{
         f"{build.__name__} of its own, {port.__name__}": (build, own, port)
         for build in (autoencoder, autoencoder3d, autoencoder1d, hifigan, vgg)

@@ -116,6 +116,11 @@ def full(point: Point) -> int:
     return (point.size - 1) * point.stride + (point.kernel - 1) * point.dilation + 1
 
 
+def cropped(point: Point) -> int:
+    """The same where an element is cropped at each end."""
+    return full(point) - 2
+
+
 def torch_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
     """PyTorch's version, and its functions with the points to record of each."""
     torch = importlib.import_module("torch")
@@ -123,41 +128,26 @@ def torch_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
     functional = torch.nn.functional
 
     def conv(point: Point, lines: Array, weights: Array) -> Any:
-        return functional.conv1d(
-            torch.tensor(lines)[:, None],
-            torch.tensor(weights)[None, None],
-            stride=point.stride,
-            dilation=point.dilation,
-            padding="same" if point.begin == NONE else point.begin,
-        )
+        data, kernel = torch.tensor(lines)[:, None], torch.tensor(weights)[None, None]
+        padding = "same" if point.begin == NONE else point.begin
+        how = {"stride": point.stride, "dilation": point.dilation, "padding": padding}
+        return functional.conv1d(data, kernel, **how)
 
     def pool(point: Point, lines: Array, _: Array) -> Any:
-        further: dict[str, Any]
+        how: dict[str, Any] = {"stride": (1, point.stride), "padding": (0, point.begin)}
+        how["ceil_mode"] = bool(point.ceil_mode)
+        function = functional.max_pool2d
         if point.include_pad == NONE:
-            function, further = functional.max_pool2d, {"dilation": (1, point.dilation)}
+            how["dilation"] = (1, point.dilation)
         else:
-            include = bool(point.include_pad)
-            function, further = functional.avg_pool2d, {"count_include_pad": include}
-        return function(
-            torch.tensor(lines)[:, None, None],
-            (1, point.kernel),
-            stride=(1, point.stride),
-            padding=(0, point.begin),
-            ceil_mode=bool(point.ceil_mode),
-            **further,
-        )
+            function = functional.avg_pool2d
+            how["count_include_pad"] = bool(point.include_pad)
+        return function(torch.tensor(lines)[:, None, None], (1, point.kernel), **how)
 
     def transposed(point: Point, lines: Array, weights: Array) -> Any:
-        layer = torch.nn.ConvTranspose1d(
-            1,
-            1,
-            point.kernel,
-            stride=point.stride,
-            padding=point.begin,
-            output_padding=max(point.output_padding, 0),
-            dilation=point.dilation,
-            bias=False,
-        )
+        how = {"stride": point.stride, "padding": point.begin, "dilation": point.dilation}
+        how["output_padding"] = max(point.output_padding, 0)
+        layer = torch.nn.ConvTranspose1d(1, 1, point.kernel, bias=False, **how)
         with torch.no_grad():
             layer.weight[:] = torch.tensor(weights)
             wanted = None if point.output == NONE else [point.output]
@@ -173,10 +163,7 @@ def torch_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
             points(symmetric(0, 1, 2), dilation=(1, 2), output_padding=(0, 1, 2)),
             transposed,
         ),
-        "transposed_output": (
-            outputs(full, 0) + outputs(lambda point: full(point) - 2, 1),
-            transposed,
-        ),
+        "transposed_output": (outputs(full, 0) + outputs(cropped, 1), transposed),
     }
 
 
@@ -186,14 +173,10 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
 
     def conv(padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
-            explicit = [[0, 0], [0, 0], [point.begin, point.end], [0, 0]]
-            return tensorflow.nn.conv2d(
-                lines[:, None, :, None],
-                weights[None, :, None, None],
-                [1, point.stride],
-                padding or explicit,
-                dilations=[1, point.dilation],
-            )
+            pads = padding or [[0, 0], [0, 0], [point.begin, point.end], [0, 0]]
+            data, kernel = lines[:, None, :, None], weights[None, :, None, None]
+            dilations = [1, point.dilation]
+            return tensorflow.nn.conv2d(data, kernel, [1, point.stride], pads, dilations=dilations)
 
         return call
 
@@ -209,13 +192,9 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
 
     def transposed(padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
-            return tensorflow.nn.conv2d_transpose(
-                lines[:, None, :, None],
-                weights[None, :, None, None],
-                [len(lines), 1, point.output, 1],
-                [1, point.stride],
-                padding,
-            )
+            data, kernel = lines[:, None, :, None], weights[None, :, None, None]
+            shape, strides = [len(lines), 1, point.output, 1], [1, point.stride]
+            return tensorflow.nn.conv2d_transpose(data, kernel, shape, strides, padding)
 
         return call
 
@@ -225,10 +204,14 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         "conv_same": (dilated, conv("SAME")),
         "conv_valid": (dilated, conv("VALID")),
         "conv": (points(((1, 1), (0, 1), (1, 0), (2, 3)), dilation=(1, 2)), conv("")),
-        "maxpool_same": (points(dilation=(1, 2)), pool(max_pool2d, "MAX", "SAME")),
-        "maxpool_valid": (points(dilation=(1, 2)), pool(max_pool2d, "MAX", "VALID")),
-        "avgpool_same": (points(dilation=(1, 2)), pool(avg_pool2d, "AVG", "SAME")),
-        "avgpool_valid": (points(dilation=(1, 2)), pool(avg_pool2d, "AVG", "VALID")),
+        **{
+            f"{kind.lower()}pool_{padding.lower()}": (
+                points(dilation=(1, 2)),
+                pool(function, kind, padding),
+            )
+            for kind, function in (("MAX", max_pool2d), ("AVG", avg_pool2d))
+            for padding in ("SAME", "VALID")
+        },
         "transposed_same": (
             outputs(lambda point: (point.size - 1) * point.stride + 1),
             transposed("SAME"),
@@ -305,16 +288,10 @@ def keras_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
 
     def conv(layer: Any, padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
-            asked = {} if point.output_padding == NONE else {"output_padding": point.output_padding}
-            built = layer(
-                1,
-                point.kernel,
-                strides=point.stride,
-                padding=padding,
-                dilation_rate=point.dilation,
-                use_bias=False,
-                **asked,
-            )
+            how: dict[str, Any] = {"strides": point.stride, "dilation_rate": point.dilation}
+            if point.output_padding != NONE:
+                how["output_padding"] = point.output_padding
+            built = layer(1, point.kernel, padding=padding, use_bias=False, **how)
             built.build((len(lines), point.size, 1))
             built.set_weights([weights[:, None, None]])
             return built(lines[:, :, None])
@@ -328,6 +305,7 @@ def keras_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         return call
 
     dilated, paddings = points(dilation=(1, 2, 3)), ("same", "valid")
+    transposed = layers.Conv1DTranspose
     shifted = points(output_padding=(NONE, 0, 1, 2)) + points(dilation=(2,))
     return keras.__version__, {
         "conv_same": (dilated, conv(layers.Conv1D, "same")),
@@ -335,9 +313,7 @@ def keras_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         "conv_causal": (dilated, conv(layers.Conv1D, "causal")),
         **{f"maxpool_{name}": (points(), pool(layers.MaxPooling1D, name)) for name in paddings},
         **{f"avgpool_{name}": (points(), pool(layers.AveragePooling1D, name)) for name in paddings},
-        **{
-            f"transposed_{name}": (shifted, conv(layers.Conv1DTranspose, name)) for name in paddings
-        },
+        **{f"transposed_{name}": (shifted, conv(transposed, name)) for name in paddings},
     }
 
 
@@ -346,47 +322,36 @@ def paddle_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
     paddle = importlib.import_module("paddle")
     functional = paddle.nn.functional
 
-    def pads(point: Point) -> Any:
-        return [[0, 0], [0, 0], [0, 0], [point.begin, point.end]]
+    def pads(point: Point, padding: str) -> Any:
+        return padding or [[0, 0], [0, 0], [0, 0], [point.begin, point.end]]
+
+    def tensors(lines: Array, weights: Array) -> tuple[Any, Any]:
+        return paddle.to_tensor(lines[:, None, None]), paddle.to_tensor(weights[None, None, None])
 
     def conv(padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
-            return functional.conv2d(
-                paddle.to_tensor(lines[:, None, None]),
-                paddle.to_tensor(weights[None, None, None]),
-                stride=[1, point.stride],
-                padding=padding or pads(point),
-                dilation=[1, point.dilation],
-            )
+            how = {"stride": [1, point.stride], "dilation": [1, point.dilation]}
+            return functional.conv2d(*tensors(lines, weights), padding=pads(point, padding), **how)
 
         return call
 
     def pool(function: Any, padding: str) -> Call:
         def call(point: Point, lines: Array, _: Array) -> Any:
-            asked = {} if point.include_pad == NONE else {"exclusive": not point.include_pad}
-            return function(
-                paddle.to_tensor(lines[:, None, None]),
-                [1, point.kernel],
-                stride=[1, point.stride],
-                padding=padding or pads(point),
-                ceil_mode=bool(point.ceil_mode),
-                **asked,
-            )
+            how: dict[str, Any] = {"stride": [1, point.stride], "padding": pads(point, padding)}
+            how["ceil_mode"] = bool(point.ceil_mode)
+            if point.include_pad != NONE:
+                how["exclusive"] = not point.include_pad
+            return function(paddle.to_tensor(lines[:, None, None]), [1, point.kernel], **how)
 
         return call
 
     def transposed(padding: str) -> Call:
         def call(point: Point, lines: Array, weights: Array) -> Any:
-            further = [0, max(point.output_padding, 0)] if point.output_padding > 0 else 0
-            return functional.conv2d_transpose(
-                paddle.to_tensor(lines[:, None, None]),
-                paddle.to_tensor(weights[None, None, None]),
-                stride=[1, point.stride],
-                padding=padding or pads(point),
-                output_padding=further,
-                dilation=[1, point.dilation],
-                output_size=None if point.output == NONE else [1, point.output],
-            )
+            more = [0, max(point.output_padding, 0)] if point.output_padding > 0 else 0
+            how: dict[str, Any] = {"stride": [1, point.stride], "dilation": [1, point.dilation]}
+            how |= {"padding": pads(point, padding), "output_padding": more}
+            how["output_size"] = None if point.output == NONE else [1, point.output]
+            return functional.conv2d_transpose(*tensors(lines, weights), **how)
 
         return call
 
@@ -411,7 +376,7 @@ def paddle_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         ),
         "transposed_same": (shifted, transposed("SAME")),
         "transposed_valid": (shifted, transposed("VALID")),
-        "transposed_output": (outputs(lambda point: full(point) - 2, 1), transposed("")),
+        "transposed_output": (outputs(cropped, 1), transposed("")),
     }
 
 
