@@ -14,7 +14,6 @@ from tests.frameworks.fitting import drawn_fits as fits
 from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
-from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
 from tests.probe import drawn_cuts as cuts
@@ -37,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for keep in (
         claims.keep,
         pairs.LINES.keep,
-        edits.LINES.keep,
         formulas.LINES.keep,
         fixes.LINES.keep,
         explanations.LINES.keep,

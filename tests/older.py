@@ -27,7 +27,6 @@ onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceS
   tests/padding/test_proposal.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8]
   tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
-  tests/random_models/test_measure.py::test_little_is_missed[60]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
   tests/exported/test_validated.py::test_probes_*[functions_onnxscript-*
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_*[functions_onnxscript]
@@ -40,7 +39,6 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/exported/test_validated.py::test_probes_*[zeropad_*
   tests/passes/test_take_output_padding.py::test_negative_pads_are_mended[*
   tests/probe/test_run.py::test_a_rewrite_that_does_not_run_is_no_rewrite[y = Conv <pads = [-1,1]>*
-  tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[a crop becomes pads]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[nothing is appended]
   tests/validation/test_whole.py::test_a_rewrite_that_does_not_run_fails[y = Conv <pads = [-1,1]>*
@@ -52,7 +50,7 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
   tests/passes/test_trust.py::test_repairs_are_named
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
-  tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
+  tests/random_models/test_random_models.py::test_a_wrong_result_is_noticed
 onnx before 1.18 knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed

@@ -12,7 +12,6 @@ from tests.arithmetic import drawn_formulas
 from tests.frameworks.conventions import drawn_explanations
 from tests.frameworks.fitting import drawn_fits
 from tests.frameworks.repadding import drawn_matches, drawn_searches
-from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.passes import drawn_fixes
@@ -31,7 +30,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_fits,
     drawn_matches,
     drawn_searches,
-    edits,
     drawn_sites,
     drawn_fixes,
     drawn_heals,

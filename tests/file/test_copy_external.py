@@ -7,12 +7,11 @@ from typing import Literal
 import onnx
 import pytest
 
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.errors import OutputError
 from onnxpad.file import external
-from onnxpad.file.external import _are_equal, _behind_links, _copied, contents, runnable
+from onnxpad.file.external import _behind_links, _copied, contents, runnable
 from onnxpad.file.proto_walk import is_external, tensors
 from onnxpad.file.skeleton import Skeleton, read_file, read_proto
-from tests.support.rows import each_row
 
 How = Literal["copy", "inline"]
 
@@ -113,13 +112,6 @@ def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) ->
     assert inside == expected
 
 
-@pytest.mark.parametrize("name", ["m", "out"])
-def test_data_are_shared_in_the_same_folder(source: Path, name: str) -> None:
-    target = source.with_name(name)
-    assert written(source, target) == {f"from/{name}": source.read_bytes()}
-    assert [*written(source, target, "inline")] == [f"from/{name}"]
-
-
 def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: Path) -> None:
     skeleton = read_file(source)
     target = tmp_path / "to" / "m"
@@ -150,29 +142,6 @@ def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
     (to / "b").symlink_to("a")
 
 
-def test_without_a_path_data_are_not_found(tmp_path: Path) -> None:
-    assert refusal(None, tmp_path / "to" / "m", "inline") == (
-        "to/m cannot inline external data of a model that came without a path; load the model by "
-        "its path"
-    )
-
-
-def test_without_a_path_a_model_is_written_as_it_is(tmp_path: Path) -> None:
-    target = tmp_path / "m"
-    for model, how in ((spread(), "copy"), (spread(), "copy")):
-        found = planned(read_proto(model), None, target, how)  # type: ignore[arg-type]
-        assert {path: b"".join(each) for path, each in found.items()} == {
-            target: model.SerializeToString()
-        }
-    inside = onnx.ModelProto(ir_version=9)
-    inside.graph.initializer.append(tensor("inside"))
-    for how in ("copy", "inline"):
-        found = planned(read_proto(inside), None, target, how)  # type: ignore[arg-type]
-        assert [*found] == [target]
-    with pytest.raises(UsageError):
-        planned(read_proto(inside), None, target, "link")  # type: ignore[arg-type]
-
-
 def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     held = [*filter(is_external, tensors(spread()))]
     assert not _behind_links(source, held)
@@ -194,38 +163,6 @@ def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     assert found["n"] == {"location": "cache/0b", "offset": "2"}
     assert found["t"] == {"location": "cache/0b", "offset": "1"}
     assert found["j"] == {"location": "from/a", "offset": "4"}
-
-
-@each_row(
-    ("size", "steps"),
-    [
-        (0, []),
-        (1, [(0, 0)]),
-        (4, [(2, 2)]),
-        (5, [(2, 2), (2, 2)]),
-        (9, [(2, 4), (4, 4), (4, 4)]),
-    ],
-)
-def test_blocks_are_counted(
-    size: int, steps: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(external, "_BLOCK", 4)
-    monkeypatch.setattr(external, "_MEBIBYTE", 2)
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.write_bytes(bytes(range(size)))
-    other.write_bytes(bytes(range(size)))
-    told: list[tuple[str, int, int]] = []
-    assert b"".join(_copied(one, lambda *step: told.append(step))) == bytes(range(size))
-    assert told == [("copying one (MiB)", *step) for step in steps]
-    assert _are_equal(one, other)
-    assert b"".join(_copied(one, None)) == bytes(range(size))
-    for place in range(0, size, 3):
-        other.write_bytes(bytes(each + (each == place) for each in range(size)))
-        assert not _are_equal(one, other)
-    other.write_bytes(bytes(range(size + 1)))
-    assert not _are_equal(one, other)
-    assert _are_equal(one, one)
-    assert not _are_equal(tmp_path, other)
 
 
 def test_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from tests.facts.test_values import (
     random_arithmetic,
     random_float16,
 )
-from tests.graph import test_graph, test_scopes
+from tests.graph.test_edits import test_edits_and_what_takes_them_back
 from tests.malformed.readers import place
 from tests.passes.test_round_down import rounds_down_for_good
 from tests.random_models.__main__ import DYNAMICS
@@ -71,9 +71,7 @@ def _of_model(ask: Callable[[onnx.ModelProto, int], object]) -> Question:
     return Question(lambda drawn, seed: ask(drawn.model, seed), random_model)
 
 
-def examined(
-    drawn: Drawn, seed: int, *, missed: bool = False, tell: Tell = lambda _: None
-) -> Outcome:
+def examined(drawn: Drawn, seed: int, *, tell: Tell = lambda _: None) -> Outcome:
     """What `fix` makes of a model, with options and levels of onnxruntime that a seed says."""
     return examine(
         drawn,
@@ -83,7 +81,6 @@ def examined(
         trust=(None, None, "onnxruntime")[seed // 9 % 3],
         validate=seed // 27 % 4 == 0,
         levels=LEVELS,
-        missed=missed,
         tell=tell,
     )
 
@@ -110,8 +107,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "network": _own(network_agrees, random_network),
     "chain": _seeded(test_a_chain_becomes_what_the_framework_computes),
     "sizes": _seeded(test_expressions_of_several_symbols_compare_as_their_values),
-    "edits": _seeded(lambda seed: test_graph.TestAnyEdits().test_are_saved_and_undone(seed)),
-    "scopes": _seeded(lambda seed: test_scopes.TestAnyEdits().test_are_saved_and_undone(seed)),
+    "edits": _seeded(test_edits_and_what_takes_them_back),
 }
 
 
