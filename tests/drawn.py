@@ -18,7 +18,6 @@ from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
 from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
-from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
 from tests.runtimes.onnxruntime import drawn_shields as shields
@@ -48,7 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cuts.LINES.keep,
         inputs.LINES.keep,
         verdicts.LINES.keep,
-        heals.LINES.keep,
         calls.LINES.keep,
         shields.LINES.keep,
     ):

@@ -17,7 +17,6 @@ from tests.older import gap_of
 from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
-from tests.rewrite import drawn_heals
 from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
 from tests.validation import drawn_inputs, drawn_verdicts
 
@@ -32,7 +31,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_searches,
     drawn_sites,
     drawn_fixes,
-    drawn_heals,
     drawn_cuts,
     pairs,
     drawn,

@@ -2,17 +2,12 @@
 
 from typing import Any
 
-from msgspec.structs import astuple
-
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import original
-from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
-from onnxpad.semantics.rows import UnreadError
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 
@@ -54,26 +49,6 @@ def test_the_options_that_may_still_be_passed(
     assert context.options(RefusalError(Reason.OWN_RULE, "m", **facts)) == ()
 
 
-@each_row(
-    ("style", "dynamic", "chosen", "asks"),
-    [
-        ("fold", "keep", "keep", ""),
-        ("fold", "pad", "pad", "--dynamic pad"),
-        ("pad", "keep", "pad", "--style pad"),
-        ("pad", "pad", "pad", "--style pad"),
-        ("symmetric", "keep", "keep", ""),
-    ],
-)
-def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: str) -> None:
-    context = Context(Graph.from_proto(one("y = Relu (x)")), Options(style=style, dynamic=dynamic))
-    assert context.asks_to_compute == asks
-    (node,) = context.graph.nodes
-    assert context.wanted(node) == Wanted(style, chosen, symmetric_transpose=style == "symmetric")
-    assert context.outer is None
-    other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
-    assert astuple(other.wanted(node))[2:4] == (True, True)
-
-
 def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
     body = (
         "a = Pad (x, p) b = Relu (a) c = Conv (b, w) d = Conv (c, w) e = Pad (d, p) "
@@ -89,32 +64,3 @@ def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
         "d": "keep", "e": "keep",  # two readers differ
         "f": "pad", "g": "symmetric", "y": "keep",
     }  # fmt: skip
-
-
-def test_what_is_read_in_file_order() -> None:
-    body = (
-        "a = Pad (x, p) b = Conv (a, w) c = ConvTranspose (b, v) d = Relu (c) "
-        "e = Relu (d, d) "
-        "y = MaxPool <kernel_shape = [2, 2]> (e)"
-    )
-    v = "float[3, 2, 1, 1] v = {1, 2, 3, 4, 5, 6}"
-    context = Context(Graph.from_proto(one(body, initializers=f"{W}, {BORDER}, {v}")))
-    assert set(context._reads()) == {PadOp, WindowOp, TransposedOp, UnreadError}
-    assert [op.node.outputs[0].name for op in context.windows()] == ["b", "y"]
-    assert [op.node.outputs[0].name for op in context.pads()] == ["a"]
-    assert [op.node.outputs[0].name for op in context.transposed()] == ["c"]
-    assert [node.outputs[0].name for node, _ in context.unreadable()] == ["e"]
-    assert context._reads() is context._reads()
-    graph = context.graph
-    (pad,) = (each.node for each in context.pads())
-    mark = context.graph.mark()
-    (conv, _) = (each.node for each in context.windows())
-    graph.set_input(conv, 0, graph.tensor("x"))
-    graph.sweep()
-    assert context.read(pad) is None
-    assert [*context.pads()] == []
-    context.graph.rollback(mark)
-    assert [op.node for op in context.pads()] == [pad]
-    first = original(context)
-    assert first is original(context)
-    assert first.graph is not graph

@@ -176,20 +176,6 @@ def test_a_pad_that_is_left_is_named_with_what_stands_in_between(
     assert not [name for name in ("r1", "c1", "m1") if name in str(evidence["summary"])]
 
 
-@pytest.mark.parametrize("style", ["pad", "symmetric"])
-def test_a_pad_where_the_style_wants_it_is_not_named(style: str) -> None:
-    pads = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
-    model = one("a = Pad (x, p) b = Identity (a) y = Conv (b, w)", initializers=f"{W}, {pads}")
-    assert found(model, "PAD206", style) == []
-    beside = one(
-        "[p1] a = Pad (x, p) y = Conv (a, w) [r1] z = Relu (a)",
-        outputs="float[] y, float[] z",
-        initializers=f"{W}, {pads}",
-    )
-    (finding,) = found(beside, "PAD206", style)
-    assert "'r1'" in finding.reason
-
-
 @each_row("style", STYLES, at_once=8)
 @pytest.mark.parametrize(
     "pad",
@@ -237,12 +223,6 @@ def test_auto_pad_of_what_is_not_covered(body: str, code: str, style: str) -> No
     assert finding.evidence["auto_pad"] == "SAME_UPPER"
 
 
-@pytest.mark.parametrize("auto_pad", ['auto_pad = "NOTSET", ', ""])
-def test_what_pads_in_numbers_is_not_named(auto_pad: str) -> None:
-    body = f"y = ConvTranspose <{auto_pad}pads = [1, 1, 1, 1]> (x, v)"
-    assert onnxpad.check(foreign(body, "mine"), ignore="PAD6").findings == ()
-
-
 def test_pads_of_other_domains() -> None:
     (finding,) = found(foreign("[n] y = com.microsoft.Pad (x, p)", "com.microsoft"), "PAD206")
     assert finding.reason_code == "operator-not-covered"
@@ -274,14 +254,6 @@ def test_functions_are_told_of_once() -> None:
     assert call.reason_code == "custom-operator"
     assert "function" in call.reason
     assert "PAD206" not in {f.code for f in findings}
-
-
-@pytest.mark.parametrize("opset", ["", '"" : 999'])
-def test_a_pad_of_an_unknown_opset_is_told_of(opset: str) -> None:
-    function = f'<domain: "mine", opset_import: [{opset}]> F (a, b) => (c) {{ c = Pad (a, b) }}'
-    model = foreign("y = mine.F (x, p)", "mine", function)
-    (finding,) = found(model, "PAD903")
-    assert finding.node.endswith("Pad '<c>'")
 
 
 def test_all_padding_of_bodies_is_told_of() -> None:
@@ -316,16 +288,6 @@ def test_bodies_of_custom_operators_are_told_of() -> None:
     assert finding.node == "Run '<y>' > body > Pad 'q'"
     assert (finding.reason_code, finding.severity) == ("other-scope", Severity.INFO)
     assert finding.evidence["scope"] == "Run '<y>' > body"
-
-
-def test_a_name_is_no_reason_to_keep_silent() -> None:
-    """Nodes may share a name: each is told of."""
-    model = one(
-        "[same] a = Pad (x, p) y = Relu (a) [same] b = Pad (x, p) z = Abs (b)",
-        outputs="float[] y, float[] z",
-        initializers=PADS,
-    )
-    assert [f.reason[:9] for f in found(model, "PAD206")] == ["Relu '<y>", "Abs '<z>'"]
 
 
 def nothing_is_silent(model: onnx.ModelProto, seed: int) -> None:

@@ -64,15 +64,6 @@ def test_what_is_found(rule: Pass, words: dict[str, str], expected: str) -> None
     assert not found.decides
 
 
-def test_what_is_found_may_keep_another_node() -> None:
-    model = one("a = Relu (x) y = MaxPool <kernel_shape = [3, 3]> (a)")
-    graph = Context(Graph.from_proto(model))
-    relu, pool = graph.graph.nodes
-    found = Rule().found(graph, relu, "m", None, keeps=pool, severity=Severity.ERROR, decides=True)
-    assert (found.node, found.about, found.decides) == (pool, relu, True)
-    assert found.finding.severity is Severity.ERROR
-
-
 @pytest.mark.parametrize(
     ("asked", "wanted", "reason", "facts"),
     [

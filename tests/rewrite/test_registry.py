@@ -13,8 +13,7 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
-from tests.support import MODELS, PADS, W, one, onnxpad_runs
-from tests.support.rows import one_in
+from tests.support import PADS, W, one, onnxpad_runs
 
 BOTH = one(
     'a = Pad (x, p) y = Conv (a, w) z = Conv <auto_pad = "SAME_UPPER"> (x, w)',
@@ -33,18 +32,6 @@ MISFOLDED = one(
     initializers=f"{W}, {PADS}",
 )
 """onnxruntime folds the Pad, which it must not."""
-
-SEVERAL = (
-    "qat_torchscript",
-    "resnetv2_keras",
-    "same_paddle",
-    "trims_torchscript",
-    "unet_keras",
-    "upsampling_paddle",
-    "wavenet_keras",
-    "zeropad_torchscript",
-)
-"""Exported models in which several codes find something to rewrite."""
 
 
 def nodes(model: onnx.ModelProto) -> dict[str, onnx.NodeProto]:
@@ -74,25 +61,6 @@ def test_what_is_not_chosen_stays_as_it_was(
     assert all(after[name] == before[name] for name in kept.split())
     assert result.changed == bool(codes)
     assert not onnxpad.check(result.model, **options).failing()
-
-
-def test_only_findings_of_chosen_codes_are_reported() -> None:
-    stays = one(
-        'a = Pad <mode = "edge"> (x, p) y = Conv (a, w) b = Pad (x, p) z = Relu (b)',
-        outputs="float[] y, float[] z",
-        initializers=f"{W}, {PADS}",
-    )
-    found = {"PAD201", "PAD206"}
-    assert {each.code for each in onnxpad.fix(stays).findings} == found
-    for code in found:
-        assert {each.code for each in onnxpad.fix(stays, select=code).findings} == {code}
-        assert {each.code for each in onnxpad.check(stays, select=code).findings} == {code}
-
-
-def test_padding_of_another_code_is_not_said_to_have_no_rule() -> None:
-    """PAD206 is about `Pad`s that no rewrite is about; that of `BOTH` is only not asked for."""
-    assert not onnxpad.fix(BOTH, select="PAD206").findings
-    assert not onnxpad.check(BOTH, select="PAD206").findings
 
 
 def exposed(model: onnx.ModelProto) -> list[object]:
@@ -128,15 +96,6 @@ def test_the_specification_decides_only_what_is_chosen() -> None:
     assert onnxpad.fix(crops, trust="spec").changes
     assert not onnxpad.fix(crops, trust="spec", ignore="PAD1").changed
     assert onnxpad.fix(crops, trust="spec", select="PAD1").changes
-
-
-def test_an_assumption_is_refused_among_the_chosen_as_ever() -> None:
-    infinite = one(
-        'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1, 1], strides = [2, 2]> (x)'
-    )
-    plain, strict = (onnxpad.fix(infinite, select="PAD101", strict=each) for each in (False, True))
-    assert len(plain.changes) >= len(strict.changes)
-    assert {each.code for each in (*strict.undone, *strict.findings)} <= {"PAD101"}
 
 
 def test_conventions_are_those_of_the_model_as_all_codes_leave_it() -> None:
@@ -181,16 +140,6 @@ def test_own_passes_are_chosen_by_their_codes() -> None:
 def test_a_code_that_does_not_exist_is_bad_usage(call: object) -> None:
     with pytest.raises(UsageError):
         call(BOTH, select="PAD110")  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("name", one_in(3, zip(SEVERAL)))
-def test_a_fix_of_a_code_leaves_none_of_it_to_find(name: str) -> None:
-    path = MODELS / f"{name}.onnx"
-    found = onnxpad.check(path, ignore="PAD6").findings
-    for code in dict.fromkeys(each.code for each in found if each.fixable):
-        result = onnxpad.fix(path, select=code, validate=False)
-        assert {change.code for change in result.changes} == {code}
-        assert not onnxpad.check(result.model, select=code).failing()
 
 
 def test_the_command(tmp_path: Path) -> None:

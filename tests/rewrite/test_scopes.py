@@ -5,7 +5,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.file.proto_walk import called_in, callers_first
 from onnxpad.graph import Graph
 from onnxpad.rewrite.scopes import contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
@@ -73,26 +72,6 @@ def test_a_pad_is_folded(model: onnx.ModelProto, place: str) -> None:
     assert onnxpad.check(model).findings[0].evidence["before"] == f"{place} > Conv 'c'"
     assert change.probe.startswith("equal on")
     assert not change.certificate.assumptions
-
-
-@pytest.mark.parametrize("style", ["pad", "symmetric"])
-def test_other_styles(style: str) -> None:
-    model = graph(branch('[c] z = Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)'))
-    result = fixed(model, style=style)
-    (body, _) = [attribute.g for attribute in result.model.graph.node[0].attribute]
-    assert [node.op_type for node in body.node] == ["Constant", "Pad", "Conv"]
-
-
-def test_what_is_untouched_keeps_its_bytes() -> None:
-    model = graph(branch("q = Pad (x, p) z = Conv (q, w)"))
-    other = model.graph.node.add()
-    other.CopyFrom(model.graph.node[0])
-    other.name, other.output[0] = "kept", "kept"
-    other.attribute[0].g.node[0].attribute.add(name="mode", type=3, s=b"edge")
-    after = onnxpad.fix(model, validate=False).model.graph
-    assert after.node[0] != model.graph.node[0]
-    assert after.node[0].attribute[1] == model.graph.node[0].attribute[1]
-    assert after.node[1] == other
 
 
 def test_amounts_that_the_graph_around_computes() -> None:
@@ -190,30 +169,6 @@ def test_calls_on_different_sizes() -> None:
     assert told(result) == [("PAD101", "f::go > Conv 'c'", "Conv H 1+1, W 0+1, pads [1, 0, 1, 1]")]
 
 
-def test_a_call_in_a_body_counts() -> None:
-    inputs = "float[1, 2, h, 8] x, float[1, 2, h, 6] x2, bool on"
-    call = "a = f.go (x, w) b = If (on) <then_branch = t () => (float[k] z) { z = f.go (x2, w) },"
-    rest = "else_branch = e () => (float[k] z) { z = Identity (x) }> y = Concat <axis = 3> (a, b)"
-    (finding,) = onnxpad.check(
-        graph(f"{call} {rest}", function(CONV_1), inputs=inputs), ignore="PAD6"
-    ).findings
-    assert finding.reason_code == "size-dependent"
-
-
-def test_amounts_that_all_calls_agree_on() -> None:
-    pads = function("q = Pad (x, k) y = MaxPool <kernel_shape = [3, 3]> (q)", "x, k")
-    model = graph("y = f.go (x, r)", pads, held=PADS.replace(" p ", " r "))
-    (function_,) = contexts(Graph.from_proto(model))[1:]
-    assert function_.analysis.integers(function_.graph.tensor("k")) == (0, 0, 1, 2, 0, 0, 2, 1)
-    twice = graph(
-        "a = f.go (x, r) y = f.go (a, s)",
-        pads,
-        held=f"{PADS.replace(' p ', ' r ')}, {BORDER.replace(' p ', ' s ')}",
-    )
-    (function_,) = contexts(Graph.from_proto(twice))[1:]
-    assert function_.analysis.integers(function_.graph.tensor("k")) is None
-
-
 @pytest.mark.parametrize(
     ("nodes", "code"),
     [
@@ -232,12 +187,6 @@ def test_attributes_that_a_call_sets(nodes: str, code: str) -> None:
     assert not result.changed
     (finding,) = result.findings
     assert finding.code == code
-
-
-def test_a_function_has_an_opset_of_its_own() -> None:
-    inside = function("q = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) [c] y = Conv (q, w)")
-    model = graph("y = f.go (x, w)", inside.replace('"" : 17', '"" : 10'))
-    assert told(onnxpad.fix(model, validate=False)) == [("PAD201", "f::go > Conv 'c'", FOLDED)]
 
 
 def test_a_function_is_rewritten_however_many_calls_follow_one_another() -> None:
@@ -543,20 +492,6 @@ def test_computed_amounts_stay_where_onnxruntime_would_stop(nodes: str, function
         run(wrong, feeds_of(model, 1))
 
 
-@pytest.mark.parametrize(
-    "hidden", [f"k = {SHORT.format(9)} (x, w)", f"h = {SHORT.format(9)} (x, w) k = Relu (h)"]
-)
-def test_a_false_shape_that_hides_a_wrong_size_stays(hidden: str) -> None:
-    """onnxruntime believes neither the declared shape nor the inferred one, and so it runs."""
-    body = f'{hidden} y = MaxPool <auto_pad = "VALID", kernel_shape = [2, 2]> (k)'
-    held = f"float[2, 1, 2, 3] w = {{{', '.join(['1'] * 12)}}}, float[7, 7, 7, 7] k"
-    model = graph(body, inputs="float[1, 2, 4, 6] x", held=held)
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    result = onnxpad.fix(model, validate=False)
-    assert [change.code for change in result.changes] == ["PAD102"]
-    assert_same(model, result.model)
-
-
 @pytest.mark.parametrize("more", [0, 1], ids=["once", "and by another Slice"])
 @pytest.mark.parametrize("size", [9, 8])
 def test_computed_bounds_that_may_hide_that_branches_differ_in_size_stay(
@@ -580,25 +515,6 @@ def test_computed_bounds_that_may_hide_that_branches_differ_in_size_stay(
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
     assert_same(model, result.model)
-    assert [each.reason_code for each in result.undone] == ["shape-refused"]
-    assert not result.changed
-
-
-def test_bounds_stay_computed_behind_which_a_pad_takes_the_place_of_all() -> None:
-    """The Slice cuts one element that the ConvTranspose gives, and the Pad adds it again."""
-    model = onnx.parser.parse_model(
-        f"{HEAD.replace('17', '10')} g (float[1, 1, 8] x, bool on) => (float[] y)"
-        " <float[1, 1, 3] w = {1, 2, 3}, int64[1] two = {2}, int64[1] nil = {0}, int64[1] three ="
-        " {3}> { k = ConvTranspose <strides = [4], output_padding = [2]> (x, w)"
-        " p = Pad <pads = [0, 0, 0, 0, 0, 2]> (k) s = Shape (p) d = Gather (s, two)"
-        " e = Sub (d, three) r = Slice (p, nil, e, two) q = Pad <pads = [0, 0, 0, 0, 0, 2]> (r)"
-        " y = If (on) <then_branch = t () => (float[] z) {"
-        " z = MaxPool <kernel_shape = [1], strides = [2]> (q) },"
-        " else_branch = e () => (float[] v) { v = Neg (q) }> }"
-    )
-    for value in (model.graph, *(each.g for each in model.graph.node[-1].attribute)):
-        value.output[0].type.tensor_type.ClearField("shape")
-    result = onnxpad.fix(model, validate=False)
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
     assert not result.changed
 
@@ -680,76 +596,6 @@ def test_a_malformed_body_is_left_alone() -> None:
     result = onnxpad.fix(model, validate=False)
     assert [change.code for change in result.changes] == ["PAD201"]
     assert [finding.code for finding in result.findings] == ["PAD903"]
-
-
-def test_a_model_with_a_malformed_constant_in_a_function_is_refused() -> None:
-    nodes = (
-        "odd = Constant <value = int64[4] {1, 2, 9, 8}> () q = Reshape (x, odd)"
-        ' y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (q)'
-    )
-    model = graph("q = Pad (x, p) k = Conv (q, w) y = f.go (k)", function(nodes, "x"))
-    model.functions[0].node[0].attribute[0].t.dims[0] = -4
-    with pytest.raises(onnxpad.ModelError, match="export the model again"):
-        onnxpad.fix(model, validate=False)
-
-
-def test_the_output_of_an_if_is_known() -> None:
-    same_shape = branch("q = Pad (x, p) z = Conv (q, v)").replace(" y =", " k =", 1)
-    nodes = f"{same_shape.replace('[if] y', '[if] k')} {CONV_1.replace('(x, w)', '(k, v)')}"
-    held = f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
-    result = fixed(graph(nodes, held=held))
-    assert ("PAD101", "c", "Conv H 1+1, W 0+1, pads [1, 0, 1, 1]") in told(result)
-
-
-CALLING = {
-    "a": "h = f.b (x) i = f.b (h) y = f.c (i)",
-    "b": "t = f.d (x) y = If (t) <then_branch = u () => (float z) { z = If (t) <then_branch = "
-    "p () => (float v) { v = f.c (x) }, else_branch = q () => (float w) { w = Abs (x) }> }, "
-    "else_branch = e () => (float s) { s = f.d (x) }>",
-    "c": "y = f.d (x)",
-    "d": "y = Neg (x)",
-    "round": "y = f.trip (x)",
-    "trip": "y = f.round (x)",
-    "alone": "y = ai.onnx.Exp (x)",
-}
-
-
-def functions(names: str) -> list[onnx.FunctionProto]:
-    text = '<domain: "f", opset_import: ["" : 17, "f" : 1, "ai.onnx" : 17]> {} (x) => (y) {{ {} }}'
-    return [onnx.parser.parse_function(text.format(n, CALLING[n])) for n in names.split()]
-
-
-@pytest.mark.parametrize(
-    ("given", "ordered"),
-    [
-        ("a b c d", "a b c d"),
-        ("d c b a", "a b c d"),
-        ("c d b a", "a b c d"),
-        ("b d", "b d"),
-        ("d b", "b d"),
-        ("d c alone", "c alone d"),
-        ("round trip d", ""),  # a circle
-        ("d d c", "c d d"),
-        ("", ""),
-    ],
-)
-def test_functions_stand_after_all_that_call_them(given: str, ordered: str) -> None:
-    found = functions(given)
-    assert [found[place].name for place in callers_first(found)] == ordered.split()
-
-
-@pytest.mark.parametrize(
-    ("name", "called"),
-    [
-        ("a", "f.b f.b f.c"),
-        ("b", "f.d .If .If f.d .Abs f.c"),
-        ("alone", ".Exp"),
-    ],
-)
-def test_what_a_function_calls_in_bodies_of_bodies_too(name: str, called: str) -> None:
-    (function,) = functions(name)
-    found = [f"{domain}.{op}" for domain, op in called_in(function.node)]
-    assert sorted(found) == sorted(called.split())
 
 
 LATER = {
