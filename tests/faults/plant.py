@@ -21,9 +21,9 @@ TIERS: Final = {"near": (), "fast": ("-m", "not slow"), "whole": ()}
 """What pytest is told to run a tier; `near` is only what is nearest to the fault."""
 
 READ_THE_TEXT: Final = (
-    "tests/test_mutations.py::test_what_is_wrong_is_noticed",
-    "tests/test_mutations.py::test_each_mutant_finds_what_it_breaks",
-    "tests/test_mutations.py::test_what_changes_nothing_is_accepted",
+    "tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed",
+    "tests/mutants/test_mutants.py::test_each_mutant_finds_what_it_breaks",
+    "tests/mutants/test_mutants.py::test_what_changes_nothing_is_accepted",
 )
 """Tests that fail at any edit of some functions, for they replace a text in them: left out."""
 
