@@ -133,10 +133,10 @@ def tried(environment: Environment, project: Mapping[str, Any], *, fresh: bool) 
     """What the tests say in an environment, which is made if it is not there: their last line."""
     folder, log = KEPT / environment.name, KEPT / f"{environment.name}.log"
     interpreter = folder / "bin" / "python"
-    pip = [interpreter, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [interpreter, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     lowest = bounds(project) if environment.lowest else {}
     install = [*pip, "install", "--only-binary", ":all:", "-e", f"{ROOT}[test]"]
-    steps = [
+    steps: list[list[str | Path]] = [
         [environment.python, "-m", "venv", "--clear", folder],
         [*install, *environment.packages, *(f"{name}=={at}" for name, at in lowest.items())],
     ]

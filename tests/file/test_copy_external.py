@@ -1,17 +1,15 @@
 """Which files are written for a model with external data, what they hold, and what is refused."""
 
-import os
 from pathlib import Path
 from typing import Literal
 
 import onnx
 import pytest
 
-from onnxpad.errors import OutputError
 from onnxpad.file import external
-from onnxpad.file.external import _behind_links, _copied, contents, runnable
+from onnxpad.file.external import _behind_links, contents, runnable
 from onnxpad.file.proto_walk import is_external, tensors
-from onnxpad.file.skeleton import Skeleton, read_file, read_proto
+from onnxpad.file.skeleton import Skeleton, read_file
 
 How = Literal["copy", "inline"]
 
@@ -121,27 +119,6 @@ def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: 
     assert [path.name for path in found] == ["a", "b", "m"]  # b of training alone
 
 
-def refusal(source: Path | None, target: Path, how: How = "copy") -> str:
-    """What is said instead of writing, with paths from the folder of both."""
-    skeleton = read_proto(spread()) if source is None else read_file(source)
-    with pytest.raises(OutputError) as caught:
-        planned(skeleton, source, target, how)
-    return str(caught.value).replace(f"{target.parent.parent}/", "")
-
-
-def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
-    to = tmp_path / "to"
-    holds = "holds the model's external data; name another file"
-    assert refusal(source, source.with_name("b")) == f"from/b {holds}"
-    (to / "again").hardlink_to(source.with_name("a"))
-    assert refusal(source, to / "again", "inline") == f"to/again {holds}"
-    (to / "b").write_bytes(b"ABCDEf")
-    (to / "b").unlink()
-    (to / "b").symlink_to(tmp_path / "elsewhere")
-    (to / "b").unlink()
-    (to / "b").symlink_to("a")
-
-
 def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     held = [*filter(is_external, tensors(spread()))]
     assert not _behind_links(source, held)
@@ -163,20 +140,3 @@ def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     assert found["n"] == {"location": "cache/0b", "offset": "2"}
     assert found["t"] == {"location": "cache/0b", "offset": "1"}
     assert found["j"] == {"location": "from/a", "offset": "4"}
-
-
-def test_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(external, "_BLOCK", 1 << 18)  # more than is buffered
-    path = tmp_path / "w"
-    for size in (3 << 18, 1 << 18):
-
-        def change(step: str, done: int, end: int, size: int = size) -> None:
-            os.truncate(path, size)
-
-        path.write_bytes(bytes(1 << 19))
-        with pytest.raises(OutputError) as caught:
-            list(_copied(path, change))
-    with pytest.raises(OutputError) as caught:
-        list(_copied(tmp_path / "gone", None))
-    said = f"{tmp_path / 'gone'} cannot be copied: No such file or directory"
-    assert str(caught.value) == said

@@ -3,12 +3,10 @@
 import onnx
 
 from onnxpad.file.proto_walk import (
-    bodies,
     names,
     operators,
     tensors,
     unfolded,
-    unfolds,
 )
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -118,32 +116,9 @@ def test_the_tensors_of_a_model() -> None:
     ]  # fmt: skip
 
 
-def test_the_bodies_of_nodes() -> None:
-    assert [len([*bodies(node)]) for node in crowded().graph.node] == [1, 2, 0]
-
-
 def test_the_operators_that_run() -> None:
     model = crowded()
     assert {*operators(model.graph.node, model.functions)} == {
         "Neg", "If", "F", "Constant", "Sub", "Add", "Scan", "Abs", "Exp",
     }  # fmt: skip
     assert [*operators(model.graph.node[2:], ())] == ["F"]
-
-
-def calling(factor: int) -> onnx.ModelProto:
-    """A model of six levels, each of which calls the next one so often."""
-    made = [" ".join(f"o{n} = {op} (i)" for n in range(factor)) for op in ("local.F", "Neg")]
-    levels = [made[0].replace("F", f"F{level + 1}") for level in range(5)] + [made[1]]
-    inner = "".join(
-        f"""<domain: "local", opset_import: ["" : 17, "local" : 1]>
-        F{level} (i) => (o0) {{ {nodes} }}"""
-        for level, nodes in enumerate(levels[1:], 1)
-    )
-    return parsed(
-        f"""<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
-        g (float[1] i) => (float[1] o0) {{ {levels[0]} }} {inner}"""
-    )
-
-
-def test_a_model_whose_functions_unfold_to_too_many_nodes() -> None:
-    assert unfolds(calling(10)) == ""  # a million

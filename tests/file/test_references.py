@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from onnxpad.errors import ModelError
-from onnxpad.file.external import _length, check_external, internal, reference
+from onnxpad.file.external import _length, check_external, reference
 from tests.support.rows import each_row
 
 BITS = {
@@ -129,37 +129,3 @@ def test_a_linked_model_finds_data_where_the_link_leads(folder: Path) -> None:
     check_external([external(location="a")], folder / "d" / "linked")
     with pytest.raises(ModelError):
         check_external([external(location="a")], folder / "d" / "another")
-
-
-@each_row(
-    ("entries", "elements"),
-    [
-        ({"location": "a"}, range(24)),
-        ({"location": "a", "offset": "3", "length": "5"}, range(3, 8)),
-        ({"location": "a", "offset": "3"},
-         "F/a has no 24 bytes for tensor 'w' from byte 3 on; export or download it again"),
-        ({"location": "b"}, ("the data of tensor 'w' in F/b cannot be read: No such file or "
-         "directory")),
-    ],
-)  # fmt: skip
-def test_elements_are_read(folder: Path, entries: dict[str, str], elements: range | str) -> None:
-    tensor = external(**entries)
-    before = tensor.SerializeToString()
-    if isinstance(elements, range):
-        found = internal(tensor, folder)
-        assert found == onnx.TensorProto(
-            name="w", data_type=1, dims=[2, 3], raw_data=bytes(elements)
-        )
-    else:
-        with pytest.raises(ModelError) as caught:
-            internal(tensor, folder)
-        assert str(caught.value).replace(str(folder), "F") == elements
-    assert tensor.SerializeToString() == before
-
-
-def test_elements_of_unknown_length_are_not_read(folder: Path) -> None:
-    tensor = external(location="a")
-    tensor.data_type = 99
-    with pytest.raises(ModelError):
-        internal(tensor, folder)
-    check_external([tensor], folder / "model")  # its end is not known

@@ -12,9 +12,8 @@ import onnx.parser
 import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.file.skeleton import encode, read_bytes, scan
+from onnxpad.file.skeleton import encode, read_bytes
 from onnxpad.graph import Graph
-from tests.support.rows import each_row
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -142,64 +141,7 @@ def survives(content: bytes, folder: Path) -> bool:
     return True
 
 
-class TestPayloads:
-    @each_row("encoding", ["raw", "packed", "unpacked", "strings"])
-    @pytest.mark.parametrize("place", ["initializer", "sparse", "attribute", "body", "function"])
-    def test_are_left_out_wherever_they_are(self, place: str, encoding: str) -> None:
-        model, tensor = onnx.parser.parse_model(MODEL), tensor_bytes(encoding)
-        # Field numbers of onnx.proto, from the tensor outwards to the model.
-        path = {
-            "initializer": (5, 7),
-            "sparse": (1, 15, 7),
-            "attribute": (5, 5, 1, 7),
-            "body": (5, 6, 5, 1, 7),
-            "function": (5, 5, 7, 25),
-        }[place]
-        content = tensor
-        for field in path:
-            content = encode(field, content)
-        skeleton = read_bytes(memoryview(model.SerializeToString() + content), "net.onnx")
-        light = skeleton.light.SerializeToString()
-        assert len(light) < len(model.SerializeToString()) + 100
-        assert b"payload" in light
-        assert b"".join(skeleton.splice({})) == model.SerializeToString() + content
-
-    def test_small_ones_stay(self, raw: bytes) -> None:
-        light = read_bytes(memoryview(raw), "net.onnx").light
-        assert light == onnx.ModelProto.FromString(raw)
-
-
-def tensor_bytes(encoding: str) -> bytes:
-    """A tensor named payload with 4,000 bytes of elements or more."""
-    if encoding == "strings":
-        words = np.array(["word"] * 1000, dtype=object)
-        return serialised(onnx.numpy_helper.from_array(words, "payload"))
-    values = np.arange(1000, dtype=np.float32)
-    tensor = onnx.numpy_helper.from_array(values, "payload")
-    if encoding == "raw":
-        return serialised(tensor)
-    tensor.ClearField("raw_data")
-    if encoding == "unpacked":
-        return serialised(tensor) + b"".join(b"\x25" + item.tobytes() for item in values)
-    tensor.float_data.extend(values)
-    return serialised(tensor)
-
-
 class TestWriting:
-    def test_in_place_keeps_mode_and_content(self, raw: bytes, tmp_path: Path) -> None:
-        path = tmp_path / "net.onnx"
-        path.write_bytes(raw)
-        path.chmod(0o640)
-        graph = Graph.load(path)
-        mark = graph.mark()
-        graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.model.write(path)
-        assert path.stat().st_mode & 0o777 == 0o640
-        assert path.read_bytes() == graph.model.to_bytes() != raw
-        graph.rollback(mark)
-        graph.model.write(path)
-        assert path.read_bytes() == raw
-
     def test_goes_through_links(self, raw: bytes, tmp_path: Path) -> None:
         target, link = tmp_path / "folder" / "net.onnx", tmp_path / "link.onnx"
         target.parent.mkdir()
@@ -265,38 +207,6 @@ class TestExternalData:
         onnx.save(large(1), path, save_as_external_data=True, location="net.bin")
         return path
 
-    def test_is_neither_read_nor_moved(self, path: Path) -> None:
-        data = path.with_name("net.bin")
-        graph = Graph.load(path)
-        assert graph.model.has_external_data
-        assert graph.constant(graph.tensor("large")) is None
-        target = path.with_name("out.onnx")
-        graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.model.write(target)
-        graph.model.write(path)
-        assert path.read_bytes() == target.read_bytes()
-        assert {item.name for item in path.parent.iterdir()} == {"net.onnx", "net.bin", "out.onnx"}
-        loaded = onnx.load(target)
-        expected = np.arange(1 << 18, dtype=np.float32)
-        np.testing.assert_array_equal(
-            onnx.numpy_helper.to_array(loaded.graph.initializer[-1]), expected
-        )
-        with pytest.raises(OutputError):
-            graph.model.write(data)
-
-    def test_must_say_where_it_is(self, path: Path) -> None:
-        model = onnx.load(path, load_external_data=False)
-        entry = model.graph.initializer[-1].external_data[0]
-        assert entry.key == "location"
-        entry.value = ""
-        unnamed = model.SerializeToString()
-        entry.Clear()
-        entry.MergeFromString(encode(1, b"location") + encode(2, b"\xff"))
-        for raw in (unnamed, model.SerializeToString()):
-            path.write_bytes(raw)
-            with pytest.raises(ModelError):
-                Graph.load(path)
-
     def test_is_checked_in_bodies_and_functions(self, path: Path) -> None:
         model = onnx.load(path, load_external_data=False)
         tensor = model.graph.initializer.pop()
@@ -309,9 +219,3 @@ class TestExternalData:
             with pytest.raises(ModelError, match=r"gone\.bin"):
                 Graph.load(path)
             place.pop()
-
-
-class TestScan:
-    def test_records_partition_a_message(self, raw: bytes) -> None:
-        records = list(scan(memoryview(raw), 0, len(raw)))
-        assert b"".join(raw[record.begin : record.end] for record in records) == raw

@@ -55,11 +55,3 @@ def test_what_is_downstream(index: int | None, most: int | None, tensors: list[s
 
     found = [each and each.name for each in downstream([graph.tensor("x")], through, most)]
     assert found == tensors
-
-
-def test_omitted_inputs_are_none() -> None:
-    graph = graph_of("y = Clip (x, , x)")
-    assert [each and each.name for each in upstream([graph.tensor("y")], every)] == [
-        "y",
-        "x",
-    ]

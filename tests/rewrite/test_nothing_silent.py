@@ -56,21 +56,6 @@ LEFT = [
         id="steps before a pool",
     ),
     pytest.param(
-        "[p1] a = Pad (x, p) b = Identity (a) [c1] c = Pow (b, b)"
-        " d = Identity (c) [m1] y = MaxPool <kernel_shape = [3, 3]> (d)",
-        "p1",
-        "steps-between",
-        ["Pow 'c1' stands between it and MaxPool 'm1'"],
-        id="Identity is no step",
-    ),
-    pytest.param(
-        "[p1] a = Pad (x, p) [e1] b = Exp (a) [l1] c = Log (b) [c1] y = Conv (c, w)",
-        "p1",
-        "steps-between",
-        ["Exp 'e1' and Log 'l1' stand between it and Conv 'c1'"],
-        id="there and back",
-    ),
-    pytest.param(
         "[p1] a = Pad (x, p) [g1] y = GlobalAveragePool (a)",
         "p1",
         "no-window",
@@ -78,10 +63,6 @@ LEFT = [
         id="GlobalAveragePool",
     ),
     pytest.param("[p1] y = Pad (x, p)", "p1", "graph-output", ["an output"], id="graph output"),
-    pytest.param(
-        "[p1] a = Pad (x, p) y = Identity (a)", "p1", "graph-output", ["an output"],
-        id="graph output by way of Identity",
-    ),
     pytest.param("[p1] a = Pad (x, p) y = Relu (x)", "p1", "unused", ["nothing"], id="unused"),
     pytest.param(
         "[p1] a = Pad (w, p) [c1] y = Conv (x, a)",
@@ -89,13 +70,6 @@ LEFT = [
         "read-as-operand",
         ["Conv 'c1' reads it as its weight"],
         id="weight",
-    ),
-    pytest.param(
-        "[p1] a = Pad (bias, three) [c1] y = Conv (x, w, a)",
-        "p1",
-        "read-as-operand",
-        ["Conv 'c1' reads it as its bias"],
-        id="bias",
     ),
     pytest.param(
         "[p1] a = Pad (x, p) [s1] y = Shape (a)",
@@ -112,9 +86,6 @@ LEFT = [
         id="reflect",
     ),
     pytest.param(
-        "[p1] a = Pad (x, n) [a1] y = Abs (a)", "p1", "no-window", ["Abs 'a1'"], id="crop"
-    ),
-    pytest.param(
         "[p1] a = Pad (x, p) [c1] y = Conv (a, w) [r1] z = Relu (a)",
         "p1",
         "no-window",
@@ -127,20 +98,6 @@ LEFT = [
         "reader-unreadable",
         ["Conv 'c1'", "auto_pad='SAME'"],
         id="before what cannot be read",
-    ),
-    pytest.param(
-        "[p1] a = Pad (x, p) [c1] y = ConvTranspose (a, v)",
-        "p1",
-        "operator-not-covered",
-        ["ConvTranspose 'c1'", "whose own pads would crop"],
-        id="ConvTranspose",
-    ),
-    pytest.param(
-        '[p1] a = Pad (x, p) [p2] b = Pad <mode = "edge"> (a, p) [r1] y = Relu (b)',
-        "p1",
-        "no-window",
-        ["Pad 'p2'"],
-        id="another Pad",
     ),
     pytest.param(
         "[p1] a = Pad (x, p) [i1] y = If (ok) <then_branch = some () => (float[] y)"

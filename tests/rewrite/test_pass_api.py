@@ -10,7 +10,6 @@ from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from tests.support import one
-from tests.support.rows import each_row
 
 
 class Rule(Pass):
@@ -32,36 +31,11 @@ def context(**wanted: Any) -> Context:
     )
 
 
-def _about(match: Match) -> tuple[str, ...]:
-    return match.finding.code, match.finding.node, match.finding.op_type
 
 
 def said(match: Match) -> tuple[object, ...]:
     found = match.finding
     return found.severity, found.message, found.reason, dict(found.evidence)
-
-
-@each_row(
-    ("rule", "words", "expected"),
-    [
-        (Rule(), {}, "as found"),
-        (Sure(), {}, "as found"),
-        (Rule(), {"why": "given"}, "as found"),
-        (Rule(), {"becomes": "new"}, "as found -> new"),
-        (Rule(), {"becomes": "new", "why": "given"}, "as found -> new: given"),
-        (Sure(), {"becomes": "new"}, "as found -> new: it is so"),
-        (Sure(), {"becomes": "new", "why": "given"}, "as found -> new: given"),
-    ],
-)
-def test_what_is_found(rule: Pass, words: dict[str, str], expected: str) -> None:
-    graph = context()
-    (node,) = graph.graph.nodes
-    found = rule.found(graph, node, "as found", "plan", axis=2, **words)  # type: ignore[arg-type]
-    usual = Severity.INFO if isinstance(rule, Sure) else Severity.WARNING
-    assert said(found) == (usual, expected, "", {"axis": 2})
-    assert _about(found) == ("PAD999", "<y>", "MaxPool")
-    assert (found.node, found.about, found.plan) == (node, node, "plan")
-    assert not found.decides
 
 
 @pytest.mark.parametrize(
