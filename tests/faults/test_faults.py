@@ -1,7 +1,6 @@
 """The tool that plants faults: which edits it draws, and that a planted one is noticed or not."""
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
@@ -13,84 +12,50 @@ from tests.support import ROOT
 
 
 def news(text: str) -> list[str]:
-    """The lines that faults of a text make."""
+    """What faults of a text put in."""
     faults = faults_of("it.py", text.encode())
     for fault in faults:
         planted = fault.planted(text.encode())
         assert ast.dump(ast.parse(planted)) != ast.dump(ast.parse(text)), fault
         assert fault.old in " ".join(text.split())
-        assert fault.new in " ".join(planted.decode().split())
-    return [fault.new for fault in faults]
+    return [fault.text for fault in faults]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a < b", ["a <= b", "a >= b"]),
-        ("a >= b > c", ["a > b > c", "a < b > c", "a >= b >= c", "a >= b <= c"]),
-        ("(a) == (b)", ["(a) != (b)"]),
-        ("a not  in b", ["a in b"]),
-        ("a in b", ["a not in b"]),
-        ("a is not b", ["a is b"]),
-        ("ä is b", ["ä is not b"]),
-        ("a and b and c", ["a or b and c", "a and b or c"]),
-        ("(a or\n b)", ["(a and"]),
-        ("not a", ["a"]),
-        ("not(a)", ["(a)"]),
-        ("f = True", ["f = False"]),
-        ("f(a=False)", ["pass", "f(a=True)"]),
-        ("a[1]", ["a[2]", "a[0]"]),
-        ("a[-1]", ["a[1]", "a[-2]", "a[-0]"]),
-        ("def f(a=0): ...", ["def f(a=1): ...", "def f(a=-1): ..."]),
-        ("a - b", ["a + b"]),
-        ("a // b * c", ["a * b * c", "a // b // c"]),
-        ("a | b", ["a & b"]),
-        ("a ** b", ["a * b"]),
-        ("for a in b: continue", ["for a in b: break", "for a in b: pass"]),
-        ("for a in b: break", ["for a in b: continue", "for a in b: pass"]),
-        ("if a: b", ["if True: b", "if False: b"]),
-        ("a if b else c", ["a if True else c", "a if False else c"]),
-        ("while a: b", ["while False: b"]),
-        ("[a for a in b if a]", ["[a for a in b if True]", "[a for a in b if False]"]),
+        ("a < b", ["(a <= b)", "(a >= b)"]),
+        ("a not  in b", ["(a in b)"]),
+        ("ä is b", ["(ä is not b)"]),
+        ("a and b and c", ["(a and b)", "(a and c)", "(b and c)"]),
+        ("(a or\n b)", ["(a)", "(b)"]),
+        ("not a", ["(a)"]),
+        ("f(a=False)", ["pass", "True"]),
+        ("a[-1]", ["(1)", "2", "0"]),
+        ("a // b", ["(a * b)"]),
+        ("for a in b: continue", ["break", "pass"]),
+        ("a if b else c", ["True", "False"]),
+        ("while a: b", ["False"]),
+        ("[a for a in b if a]", ["True", "False"]),
         ("a.b = c", ["pass"]),
-        ("a[b] = c", ["pass"]),
-        ("a += b", ["pass"]),
-        ("f(\n)", ["pass"]),
         ("raise f()", ["pass"]),
         ("def f():\n yield a\n yield b", ["pass", "pass"]),
-        ("def f():\n return", ["pass"]),
-        ("def f() -> bool:\n return a", ["return True", "return False"]),
-        ("def f() -> A | None:\n return a", ["return None"]),
-        ("def f() -> list[A]:\n return a", ["return []"]),
-        ("def f() -> tuple[A, ...]:\n return a", ["return ()"]),
-        ("def f() -> Mapping[A, B]:\n return a", ["return {}"]),
+        ("def f() -> bool:\n return a", ["True", "False"]),
+        ("def f() -> A | None:\n return a", ["None"]),
+        ("def f() -> tuple[A, ...]:\n return a", ["()"]),
+        ('"""Not 1 of a < b."""', []),
+        ("def f(a: Literal[1] = b) -> Literal[True]: return c", []),
+        ("@dataclass(frozen=True)\nclass A: ...", []),
+        ("if TYPE_CHECKING:\n f()", []),
+        ("A: TypeAlias = B | C", []),
+        ("x = isinstance(a, B | int | None)", []),
+        ('x = "a" + b', []),
+        ("assert a is not None", []),
+        ("zip(a, b, strict=True)[a:b]", []),
     ],
 )
 def test_what_is_drawn(text: str, expected: list[str]) -> None:
     assert sorted(news(text)) == sorted(expected)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '"""Not 1 of a < b."""',
-        "def f(a: Literal[1] = b) -> Literal[True]: return c",
-        "@dataclass(frozen=True)\nclass A: ...",
-        "if TYPE_CHECKING:\n f()",
-        'if __name__ == "__main__":\n f()',
-        '__all__ = ["a"][:1]',
-        "A: TypeAlias = B | C",
-        "x = isinstance(a, B | int | None)",
-        'x = "a" + b',
-        'x = f"{1 + a}"',
-        "assert a is not None",
-        "zip(a, b, strict=True)[a:b]",
-        "def f():\n yield a",
-        "def f() -> None:\n x = a",
-    ],
-)
-def test_what_is_not_drawn(text: str) -> None:
-    assert news(text) == []
 
 
 def test_a_sample_is_that_of_its_seed() -> None:
@@ -135,14 +100,12 @@ def test_a_fault_is_killed_and_another_survives(
         (root / path).write_text(text)
     (root / "onnxpad" / "passes").symlink_to("../passes")
     monkeypatch.setattr(command, "ROOT", root)
-    told = tmp_path / "told.json"
-    words = ["--jobs=1", "--limit=60", f"--json={told}", "--faults", "onnxpad/__init__.py:2:19"]
-    assert command.main([*words, "--at-least=2"]) == 1
-    found = [
-        (each["fault"]["text"], each["ran"]["killer"]) for each in json.loads(told.read_text())
-    ]
-    assert found == [("<=", ""), (">=", "tests/test_it.py::test_it")]
-    assert "1 of 2 faults killed by the fast tier" in capsys.readouterr().out
+    words = ["--jobs=1", "--limit=60", "--faults", "onnxpad/__init__.py:2:17"]
+    assert command.main(words) == 0
+    said = capsys.readouterr().out
+    assert "a < b  ->  (a <= b)\n    SURVIVED" in said
+    assert said.count("by tests/test_it.py::test_it") == 2
+    assert "2 of 4 faults killed by the fast tier" in said
     assert (root / "onnxpad/__init__.py").read_text().count("a < b") == 1
 
 
