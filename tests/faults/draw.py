@@ -143,11 +143,11 @@ def _of_one(
         case ast.BoolOp():
             for place in range(len(node.values)):
                 left = [each for at, each in enumerate(node.values) if at != place]
-                copy = ast.BoolOp(node.op, left) if len(left) > 1 else left[0]
-                yield node, f"({ast.unparse(copy)})"
+                rest = ast.BoolOp(node.op, left) if len(left) > 1 else left[0]
+                yield node, f"({ast.unparse(rest)})"
         case ast.BinOp() if type(node.op) in ARITHMETIC and not _joins(node):
-            copy = ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
-            yield node, f"({ast.unparse(copy)})"
+            other_way = ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
+            yield node, f"({ast.unparse(other_way)})"
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield node, f"({ast.unparse(node.operand)})"
         case ast.Constant(value=bool(value)):

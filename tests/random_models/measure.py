@@ -173,7 +173,7 @@ class Case:
                     size if self.drawn.open else None,
                     "fractions" if self.drawn.half and kind == "floats" else kind,
                 ),
-                self.drawn.exact and kind not in ("floats", "lowest"),
+                self.drawn.exact and kind != "floats",
             )
             for i, (size, kind) in enumerate(self.sizes)
         ]

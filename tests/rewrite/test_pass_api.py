@@ -31,8 +31,6 @@ def context(**wanted: Any) -> Context:
     )
 
 
-
-
 def said(match: Match) -> tuple[object, ...]:
     found = match.finding
     return found.severity, found.message, found.reason, dict(found.evidence)

@@ -1,6 +1,6 @@
 """Looks for faults with fresh seeds: `python -m tests.soak --minutes 60 [--seed N] [--only NAMES]`.
 
-Random models, damaged models, tests of hypothesis, ports for `match` and faults by step take turns.
+Random models, damaged models, tests of hypothesis and ports for `match` take turns.
 What is found is told at once, as small as it gets, with the command that shows it again; the end
 says what was covered. The exit code is 1 if anything was found.
 """
@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -26,16 +25,12 @@ from typing import Any, Final
 from tests import duration, natural, run_command
 from tests.random_models.measure import HARMLESS
 from tests.soak.turn import CAMPAIGNS
-from tests.steps.commands import COMMANDS
 from tests.support import ROOT
 
-NAMES: Final = (*CAMPAIGNS, "steps")
 APART: Final = 100_000
 """How far the seeds of one turn are from those of the next."""
 LINGERS: Final = 90.0
 """Seconds that a turn may take beyond its own, to make a find smaller: then it hangs."""
-UNLIMITED: Final = ("hypothesis", "steps")
-"""Campaigns whose single tests may take as long as they like, until the end."""
 GRACE: Final = 15.0
 """The same where all the time is over."""
 LEAST: Final = 0.26
@@ -48,15 +43,13 @@ ENOUGH: Final = 500
 class Campaign:
     """What came of one campaign so far: its turns, their seconds, and what they reached, counted.
 
-    The first word of what was reached says of what kind it is. `over` is a campaign that has
-    nothing more to try.
+    The first word of what was reached says of what kind it is.
     """
 
     name: str
     turns: int = 0
     seconds: float = 0.0
     reached: Counter[str] = field(default_factory=Counter)
-    over: bool = False
 
     def report(self) -> None:
         """Prints it."""
@@ -95,15 +88,11 @@ class Soak:
         """Has one campaign after the other take a turn, the one with the least time first."""
         while not self.stopped.is_set() and time.monotonic() < self.end:
             with self.lock:
-                waiting = [each for each in self.campaigns if not each.over]
-                if not waiting:
-                    return
-                chosen = min(waiting, key=lambda each: each.seconds)
+                chosen = min(self.campaigns, key=lambda each: each.seconds)
                 number, begun = chosen.turns, time.monotonic()
                 seconds = min(self.turn, max(self.end - begun, 0.5))
                 chosen.turns += 1
                 chosen.seconds += seconds  # others choose meanwhile
-                chosen.over = chosen.name == "steps" and chosen.turns == len(COMMANDS)
             Taken(self, chosen, number, seconds).take()
             with self.lock:
                 chosen.seconds += time.monotonic() - begun - seconds
@@ -156,9 +145,6 @@ class Taken:
 
     def take(self) -> None:
         """Runs it; where it dies, what it died of is asked once more, in a process of its own."""
-        if self.campaign.name == "steps":
-            self.steps()
-            return
         status = self.run()
         if self.soak.stopped.is_set() or not status:
             return
@@ -215,7 +201,7 @@ class Taken:
                 start_new_session=True,
             )
             late = threading.Timer(self.seconds + LINGERS, self.hangs, [process])
-            if self.campaign.name not in UNLIMITED:
+            if self.campaign.name != "hypothesis":  # whose single tests may take long
                 late.start()
             self.soak.running.append(process)
             if self.soak.stopped.is_set():  # before it was in the list
@@ -234,37 +220,20 @@ class Taken:
         self.soak.wrong(told, told, self.again)
         os.killpg(process.pid, signal.SIGKILL)
 
-    def steps(self) -> None:
-        """All faults at all steps of one command, which needs no seed."""
-        name = [*COMMANDS][self.number]
-        with self.started(["-m", "tests.steps", "--only", name]) as process:
-            assert process.stdout is not None
-            lines = [line.rstrip() for line in process.stdout]
-        if self.soak.stopped.is_set():
-            return
-        total = re.fullmatch(r"in all (\d+), \d+ problems", lines[-1] if lines else "")
-        tries = int(total[1]) if total else 0
-        self.campaign.reached.update({"tries": tries, f"commands {name}": 1})
-        again = f"steps --only {name!r}"
-        for told in [line.strip() for line in lines if line.startswith("  ")]:
-            self.soak.wrong(told, told, again)
-        if not tries:
-            self.soak.wrong(name, f"{name} ended with {process.returncode}: {self.error}", again)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=duration, default=60, help="how long (60)")
     parser.add_argument("--seed", type=int, help="the first seed, for the same again")
-    parser.add_argument("--only", default="", help=f"some of {','.join(NAMES)}")
+    parser.add_argument("--only", default="", help=f"some of {','.join(CAMPAIGNS)}")
     parser.add_argument("--jobs", type=natural, default=os.cpu_count() or 1, help="turns at a time")
     parser.add_argument("--turn", type=duration, default=60, help="seconds of one turn (60)")
     parser.add_argument("--out", type=Path, help="a folder for what is found")
     options = parser.parse_args(arguments)
-    names = options.only.split(",") if options.only else NAMES
-    if unknown := [name for name in names if name not in NAMES]:
-        parser.error(f"--only {unknown[0]}: it is none of {', '.join(NAMES)}")
+    names = options.only.split(",") if options.only else [*CAMPAIGNS]
+    if unknown := [name for name in names if name not in CAMPAIGNS]:
+        parser.error(f"--only {unknown[0]}: it is none of {', '.join(CAMPAIGNS)}")
     out = options.out or Path(tempfile.gettempdir()) / f"soak-{os.getpid()}"
     try:
         out.mkdir(parents=True, exist_ok=True)

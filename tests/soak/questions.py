@@ -21,7 +21,7 @@ from tests.facts.test_values import (
     random_arithmetic,
     random_float16,
 )
-from tests.graph.test_edits import test_edits_and_what_takes_them_back
+from tests.graph.test_edits import edits_hold
 from tests.malformed.readers import place
 from tests.passes.test_round_down import rounds_down_for_good
 from tests.random_models.__main__ import DYNAMICS
@@ -107,7 +107,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "network": _own(network_agrees, random_network),
     "chain": _seeded(test_a_chain_becomes_what_the_framework_computes),
     "sizes": _seeded(test_expressions_of_several_symbols_compare_as_their_values),
-    "edits": _seeded(test_edits_and_what_takes_them_back),
+    "edits": _seeded(edits_hold),
 }
 
 

@@ -163,22 +163,6 @@ def test_it_stops_with_all_children_and_tells_what_came_of_it(
     assert ("interrupted" in told) == interrupted
 
 
-@pytest.mark.parametrize("said", ["  lost a file\nin all 7, 1 problems", ""])
-def test_what_steps_say_is_counted_and_a_crash_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], said: str
-) -> None:
-    worker = tmp_path / "worker"
-    worker.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\necho KeyError: 7 >&2\nexit 1\n")
-    worker.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(worker))
-    monkeypatch.setattr(soak, "COMMANDS", ["show --html", "fix"])
-    assert soak.main(["--only", "steps", "--jobs", "1", "--minutes", "1"]) == 1
-    told = capsys.readouterr().out
-    assert ("  14 tries" in told) == bool(said)
-    assert ("FOUND: lost a file" in told) == bool(said)
-    assert ("show --html ended with 1: KeyError: 7" in told) != bool(said)
-
-
 def test_all_is_asked_of_models() -> None:
     asked = [name for name, question in QUESTIONS.items() if question.draw is random_model]
     assert len(asked) == 6
