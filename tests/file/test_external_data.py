@@ -18,7 +18,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.errors import ModelError, OutputError
+from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file.proto_walk import is_external, tensors
 from onnxpad.graph import Graph
 from tests.support import Array, onnxpad_runs, run
@@ -266,6 +266,22 @@ class TestRefusals:
         with pytest.raises(OutputError):
             Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
         assert not (tmp_path / "out.onnx").exists()
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_data_that_went_or_was_cut_short_meanwhile(
+        self, result: onnxpad.FixResult, source: Path, other: Path, how: How
+    ) -> None:
+        data = source.parent / "deep/er/w.bin"
+        os.truncate(data, 100)
+        if how == "inline":
+            with pytest.raises(ModelError):
+                result.save(other / "out.onnx", external_data=how)
+        data.unlink()
+        with pytest.raises((OutputError, ModelError), match=r"w\.bin.* cannot be"):
+            result.save(other / "out.onnx", external_data=how)
+        with pytest.raises(UsageError):
+            result.save(other / "out.onnx", external_data="move")  # type: ignore[arg-type]
+        assert list(other.iterdir()) == []
 
     def test_data_that_grew_meanwhile(
         self, result: onnxpad.FixResult, source: Path, other: Path

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, helper
@@ -61,6 +62,16 @@ def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
         assert copied == given
     known = AttributeProto.AttributeType.items()
     assert sorted(name for name, kind in known if nodes.is_of(given, kind)) == types
+
+
+@each_row(
+    ("value", "normal"),
+    [(True, 1), (np.int32(3), 3), (0.1, float(np.float32(0.1))), ((1, np.int64(2)), [1, 2]),
+     (np.array([1.5, 2.5]), [1.5, 2.5]), (("a", "b"), ["a", "b"]), ([], [])],
+)  # fmt: skip
+def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
+    found: Any = nodes.normal_value(value)
+    assert (found, type(found)) == (normal, type(normal))
 
 
 @each_row("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])

@@ -92,7 +92,7 @@ def edit(draws: random.Random, main: Graph) -> str:
     given = earlier(graph, node)
     kind = draws.choice(
         ("attribute", "input", "input", "insert", "like", "replace", "constant", "remove", "sweep",
-         "sweep", "absorb", "declare", "output", "undeclare", "omit")
+         "sweep", "absorb", "declare", "output", "undeclare", "omit", "note")
     )  # fmt: skip
     plain = not list(graph.bodies(node)) and not node.domain
     if kind == "attribute":
@@ -129,6 +129,8 @@ def edit(draws: random.Random, main: Graph) -> str:
         graph.declare("x", (1, 2, draws.choice((5, 7)), "w"))
     elif kind == "output" and graph.is_main:
         graph.declare_output("y", (1, 2, draws.choice((3, 5)), 4))
+    elif kind == "note":
+        graph.model.set_metadata("note", draws.choice("ab"))
     elif kind == "undeclare":
         graph.undeclare(node.outputs[0])
     return kind
@@ -146,6 +148,9 @@ def edits_hold(seed: int) -> None:
         now = facts(graph)
         written = graph.model.to_proto()
         assert facts(Graph.from_proto(written)) == now, kind
+        assert {e.key: e.value for e in written.metadata_props}.get("note") == graph.model.metadata(
+            "note"
+        )
         light = graph.model.light_now()
         assert [*light.graph.node] == [*written.graph.node]
         assert [*light.functions] == [*written.functions]

@@ -185,8 +185,8 @@ def _pool(slide: _Sliding) -> Tensor:
         first, *indices = writer.nodes(op, [tensor.name], count, **slide.attributes)
         for each in indices:
             writer.output(each)
-        around = {"infinite": tensor.infinite, "leaked": tensor.infinite}
-        return Tensor(first, tensor.kind, axes, tensor.exact, **around)
+        made = Tensor(first, tensor.kind, axes, tensor.exact, infinite=tensor.infinite)
+        return replace(made, leaked=tensor.infinite)
     if op == "QLinearAveragePool":
         given, zero = slide.quantised()
         slide.settle(zero)

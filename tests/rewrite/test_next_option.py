@@ -11,7 +11,10 @@ import pytest
 
 import onnxpad
 from onnxpad.api.fix import graph_of
+from onnxpad.errors import UsageError
 from onnxpad.graph import counts_of
+from onnxpad.rewrite import next_option
+from onnxpad.rewrite.run import Run
 from tests.rewrite.test_advice import COMPUTED, SAME, net
 from tests.support import FEW, onnxpad_runs, parsed
 
@@ -100,3 +103,18 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
     )
     assert json.loads(followed.stdout)["nodes_after"] == 1
     assert json.loads(followed.stdout)["next"] is None
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_an_option_that_fails_or_gains_nothing_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    class Trial(Run):
+        def edit(self) -> list[Any]:
+            if fails:
+                raise UsageError("it does not run")
+            return []
+
+    result = onnxpad.fix(net(COMPUTED), validate=False)
+    monkeypatch.setattr(next_option, "Run", Trial)
+    assert result.next is None

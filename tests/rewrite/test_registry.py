@@ -98,6 +98,15 @@ def test_the_specification_decides_only_what_is_chosen() -> None:
     assert onnxpad.fix(crops, trust="spec", select="PAD1").changes
 
 
+def test_an_assumption_is_refused_among_the_chosen_as_ever() -> None:
+    infinite = one(
+        'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1, 1], strides = [2, 2]> (x)'
+    )
+    plain, strict = (onnxpad.fix(infinite, select="PAD101", strict=each) for each in (False, True))
+    assert len(plain.changes) >= len(strict.changes)
+    assert {each.code for each in (*strict.undone, *strict.findings)} <= {"PAD101"}
+
+
 def test_conventions_are_those_of_the_model_as_all_codes_leave_it() -> None:
     def of_conventions(**options: Any) -> list[Finding]:
         found = onnxpad.check(BOTH, **options).findings

@@ -450,6 +450,25 @@ def test_computed_bounds_that_may_hide_that_branches_differ_in_size_stay(
     assert not result.changed
 
 
+def test_bounds_stay_computed_behind_which_a_pad_takes_the_place_of_all() -> None:
+    """The Slice cuts one element that the ConvTranspose gives, and the Pad adds it again."""
+    model = onnx.parser.parse_model(
+        f"{HEAD.replace('17', '10')} g (float[1, 1, 8] x, bool on) => (float[] y)"
+        " <float[1, 1, 3] w = {1, 2, 3}, int64[1] two = {2}, int64[1] nil = {0}, int64[1] three ="
+        " {3}> { k = ConvTranspose <strides = [4], output_padding = [2]> (x, w)"
+        " p = Pad <pads = [0, 0, 0, 0, 0, 2]> (k) s = Shape (p) d = Gather (s, two)"
+        " e = Sub (d, three) r = Slice (p, nil, e, two) q = Pad <pads = [0, 0, 0, 0, 0, 2]> (r)"
+        " y = If (on) <then_branch = t () => (float[] z) {"
+        " z = MaxPool <kernel_shape = [1], strides = [2]> (q) },"
+        " else_branch = e () => (float[] v) { v = Neg (q) }> }"
+    )
+    for value in (model.graph, *(each.g for each in model.graph.node[-1].attribute)):
+        value.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+    assert not result.changed
+
+
 def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
     """Shape inference is wrong about SAME beside output_padding, and right about pads."""
     nodes = (
