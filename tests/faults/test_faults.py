@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults import __main__ as command
+from tests.faults.__main__ import READ_THE_TEXT, Copy, nearest
 from tests.faults.draw import faults_of, sample
-from tests.faults.plant import READ_THE_TEXT, Copy, killer, nearest
 from tests.support import ROOT
 
 
@@ -100,46 +100,17 @@ def test_a_fault_is_killed_and_another_survives(
         (root / path).write_text(text)
     (root / "onnxpad" / "passes").symlink_to("../passes")
     monkeypatch.setattr(command, "ROOT", root)
-    words = ["--jobs=1", "--limit=60", "--faults", "onnxpad/__init__.py:2:17"]
+    words = ["--jobs=1", "--limit=60", "--faults", "onnxpad/__init__.py:2"]
     assert command.main(words) == 0
     said = capsys.readouterr().out
     assert "a < b  ->  (a <= b)\n    SURVIVED" in said
-    assert said.count("by tests/test_it.py::test_it") == 2
-    assert "2 of 4 faults killed by the fast tier" in said
+    assert "a < b  ->  (a >= b)\n    killed by tests/test_it.py::test_it" in said
+    assert "2 of 4 faults killed" in said
     assert (root / "onnxpad/__init__.py").read_text().count("a < b") == 1
-
-
-@pytest.mark.parametrize(
-    ("code", "told", "named", "ended"),
-    [
-        (0, "1 passed", True, ""),
-        (5, "no tests ran", False, ""),
-        (1, "FAILED t/a.py::b - AssertionError\nERROR t/c.py", True, "t/a.py::b"),
-        (4, "ERROR: not found: t/a.py::gone", True, ""),
-        (4, "ERROR: not found: t/a.py::gone", False, "pytest's exit code 4"),
-        (4, "ERROR t/a.py - ValueError\nERROR: found no collectors for t/a.py::b", True, "t/a.py"),
-        (3, "", True, "pytest's exit code 3"),
-        (None, "", True, "the time limit"),
-    ],
-)
-def test_what_ends_a_run(code: int | None, told: str, named: bool, ended: str) -> None:
-    assert killer(code, told, named=named) == ended
 
 
 def test_a_copy_that_is_not_imported_is_refused(tmp_path: Path) -> None:
     """All tests would run on another product, and each fault survive."""
     (tmp_path / "checkout").mkdir()
     with pytest.raises(RuntimeError, match="another product"):
-        Copy(tmp_path / "checkout", tmp_path / "copy", 0)
-
-
-def test_what_git_ignores_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Copy, "_holds", lambda _: None)
-    root = tmp_path / "checkout"
-    for path in ("tests/a.py", "tests/__pycache__/a.pyc", ".matrix/torch/lib/a.py", ".git/HEAD"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).touch()
-    (root / ".gitignore").write_text((ROOT / ".gitignore").read_text(encoding="utf-8"))
-    copied = Copy(root, tmp_path / "copy", 0).root
-    assert {path.name for path in copied.rglob("*") if path.is_file()} == {".gitignore", "a.py"}
-    assert sorted(path.name for path in copied.iterdir()) == [".gitignore", "tests"]
+        Copy(tmp_path / "checkout", tmp_path / "copy", 0, 9)
