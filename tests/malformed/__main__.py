@@ -34,7 +34,7 @@ def parts(seed: int) -> tuple[onnx.ModelProto, list[Mutation]]:
     elif draw.random() < 0.1:
         model = onnx.load(draw.choice(small_exports()), load_external_data=False)
     else:
-        model = draw.choice(bases())
+        model = draw.choice(draw.choice(bases()))
     done = mutations(draw)
     return model, [*done, (BYTES, draw.randrange(2**32))] if draw.random() < 0.05 else done
 
