@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 import onnxpad
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.file.proto_walk import is_external, tensors
+from onnxpad.file.proto_walk import tensors
 from onnxpad.graph import Graph
 from tests.support import Array, onnxpad_runs, run
 
@@ -75,16 +75,6 @@ def split(
     path = folder / "net.onnx"
     path.write_bytes(model.SerializeToString())
     return path
-
-
-def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
-    """The model with the elements of all its tensors inside, as onnx reads them."""
-    for tensor in tensors(model):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-            tensor.ClearField("data_location")
-            del tensor.external_data[:]
-    return model
 
 
 def computed(path: Path) -> Array:
@@ -154,24 +144,6 @@ class TestSaving:
             shutil.rmtree(source.parent / "deep")
         assert np.array_equal(computed(source.with_name("out.onnx")), expected)
 
-    @pytest.mark.parametrize("lengths", [True, False])
-    def test_every_place_of_tensors_comes_inside(self, tmp_path: Path, lengths: bool) -> None:
-        model = everywhere()
-        whole = onnx.ModelProto.FromString(model.SerializeToString())
-        names = {tensor.name: "all.bin" for tensor in tensors(model)}
-        path = split(model, tmp_path / "a", names, lengths=lengths)
-        graph = Graph.load(path)
-        referring = onnx.load(path, load_external_data=False)
-        assert len([*filter(is_external, tensors(referring))]) == len(list(tensors(whole)))
-        graph.model.write(tmp_path / "out.onnx", external_data="inline")
-        saved = onnx.ModelProto.FromString((tmp_path / "out.onnx").read_bytes())
-        assert saved == whole
-        # All that onnx knows how to follow is where it says.
-        graph.model.write(tmp_path / "copy.onnx")
-        copied = onnx.load(tmp_path / "copy.onnx", load_external_data=False)
-        if lengths:
-            assert told(copied, tmp_path) == whole
-
     def test_data_that_is_there_already_is_left_alone(self, source: Path, other: Path) -> None:
         result = onnxpad.fix(source, validate=False)
         result.save(other / "one.onnx")
@@ -180,37 +152,6 @@ class TestSaving:
             assert result.save(other / "two.onnx", external_data=how) == ()
         after = (other / "deep/er/w.bin").stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def everywhere() -> onnx.ModelProto:
-    """A model with a tensor in every place that can hold one."""
-
-    def tensor(name: str) -> onnx.TensorProto:
-        kind = np.int64 if name.startswith("index") else np.float32
-        return numpy_helper.from_array(np.array([1, 2, len(name)], kind), name)
-
-    def sparse(name: str) -> onnx.SparseTensorProto:
-        return helper.make_sparse_tensor(tensor(name), tensor(f"index_{name}"), [9])
-
-    def constant(name: str) -> onnx.NodeProto:
-        return helper.make_node("Constant", [], [f"{name}_output"], value=tensor(name))
-
-    value = helper.make_tensor_value_info("body", 1, None)
-    body = helper.make_graph([constant("node_in_body")], "g", [], [value], [tensor("in_body")])
-    body.node[0].output[0] = "body"
-    model = onnx.parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17]> g (bool c, float[3] x) => (float[3] y)'
-        "{ y = Identity (x) }"
-    )
-    graph = model.graph
-    graph.initializer.extend([tensor("initializer"), tensor("second")])
-    graph.sparse_initializer.append(sparse("sparse"))
-    graph.node.append(constant("node"))
-    graph.node.append(helper.make_node("If", ["c"], ["z"], then_branch=body, else_branch=body))
-    function = model.functions.add(name="f", domain="own")
-    function.node.append(constant("function"))
-    model.training_info.add().algorithm.initializer.append(tensor("training"))
-    return model
 
 
 class TestRefusals:

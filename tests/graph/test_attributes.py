@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import AttributeProto, helper
 
@@ -13,8 +12,6 @@ from onnxpad.graph.model import contradiction
 from tests.support import parsed
 from tests.support.rows import each_row
 
-TENSOR = helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [1])
-GRAPH = onnx.GraphProto(name="g")
 KINDS = [
     (5, AttributeProto.INT),
     (0.5, AttributeProto.FLOAT),
@@ -38,30 +35,6 @@ def test_a_value_is_written_read_and_of_its_type_alone(value: Any, kind: int) ->
     assert nodes.read_value(attribute) == value
     types = [*AttributeProto.AttributeType.values()]
     assert [each for each in types if nodes.is_of(value, each)] == [kind]
-
-
-@each_row(
-    ("given", "types"),
-    [
-        (helper.make_attribute("a", TENSOR), ["TENSOR"]),
-        (helper.make_attribute("a", GRAPH), ["GRAPH"]),
-        (helper.make_attribute("a", [TENSOR]), ["TENSORS"]),
-        (AttributeProto(name="a", type=AttributeProto.TENSOR), []),
-        (AttributeProto(name="a", type=AttributeProto.GRAPH), []),
-        (AttributeProto(name="a", type=AttributeProto.SPARSE_TENSOR), []),
-        (AttributeProto(name="a", type=AttributeProto.INT, ref_attr_name="b"), []),
-        ([], ["FLOATS", "INTS", "STRINGS"]),
-        ([1, 0.5], []),
-    ],
-)
-def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
-    if isinstance(given, AttributeProto):
-        assert nodes.read_value(given) is given
-        copied = helper.make_attribute("b", 7)
-        nodes.write_value(copied, given)
-        assert copied == given
-    known = AttributeProto.AttributeType.items()
-    assert sorted(name for name, kind in known if nodes.is_of(given, kind)) == types
 
 
 @each_row(

@@ -7,7 +7,6 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import helper
-from onnx.reference import ReferenceEvaluator
 
 from onnxpad.errors import ModelError
 from onnxpad.file.skeleton import encode
@@ -214,27 +213,6 @@ class TestConstants:
         assert not read.flags.writeable
         assert graph.declared(graph.tensor("c")) == Declared(dtype, (count,))
 
-    @each_row(
-        "attribute",
-        [
-            *("value_int = -3", "value_ints = [1, -2]", "value_float = 0.1"),
-            *("value_floats = [0.1, 2.0]", 'value_string = "a"', 'value_strings = ["a", "b"]'),
-        ],
-    )
-    def test_listed_values(self, attribute: str) -> None:
-        model = parsed(f"g () => (float y) {{ y = Constant <{attribute}> () }}")
-        graph = Graph.from_proto(model)
-        (expected,) = ReferenceEvaluator(model).run(None, {})
-        read = graph.constant(graph.tensor("y"))
-        assert read is not None
-        assert read.shape == np.shape(expected)
-        assert read.tolist() == np.asarray(expected).tolist()
-        declared = graph.declared(graph.tensor("y"))
-        assert declared is not None
-        assert declared.shape == np.shape(expected)
-        if read.dtype != object:
-            assert read.dtype == np.asarray(expected).dtype
-
     def test_damage_in_elements_is_refused(self) -> None:
         model = parsed("g (float x) => (float x) { }")
         tensor = onnx.TensorProto(name="c", data_type=7, dims=[2000])
@@ -254,21 +232,6 @@ class TestConstants:
         graph = Graph.from_proto(model)
         with pytest.raises(ModelError):
             graph.constant(graph.tensor("c"))
-
-    def test_change_with_edits(self) -> None:
-        graph = load("g () => (int64 y) { y = Constant <value_int = 1> () }")
-        (node,) = graph.nodes
-        y = graph.tensor("y")
-        assert graph.constant(y) == 1
-        mark = graph.mark()
-        graph.set_attribute(node, "value_int", 2)
-        assert graph.constant(y) == 2
-        graph.rollback(mark)
-        assert graph.constant(y) == 1
-        added = graph.add_initializer(np.array([5]), "added")
-        assert graph.constant(added) == 5
-        graph.rollback(mark)
-        assert graph.constant(graph.add_initializer(np.array([6]), "added")) == 6
 
 
 class TestEdits:

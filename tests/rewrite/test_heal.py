@@ -196,22 +196,6 @@ class Counted:
         return {self.keys.index(key) for key in guilty}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 20, 236])
-def test_rounds(count: int) -> None:
-    most = 2 * np.log2(count) + 4
-    for first in {0, 1 % count, count // 2, count - 1}:
-        alone = Counted(count, {first})
-        assert alone.healed() == {first}
-        assert alone.rounds <= most
-        for second in {0, count // 3, count - 1} - {first}:
-            pair = Counted(count, {first, second})
-            assert pair.healed() == {max(first, second)}
-            assert pair.rounds <= most
-            both = Counted(count, {first}, {second})
-            assert both.healed() >= {first, second}
-            assert both.rounds <= most
-
-
 GROUPS = st.integers(1, 16).flatmap(
     lambda count: st.tuples(
         st.just(count), st.lists(st.sets(st.integers(0, count - 1), min_size=1), min_size=1)
@@ -230,6 +214,7 @@ def test_what_is_left_passes_and_nothing_is_taken_back_without_need(
     left = set(range(count)) - guilty
     assert not any(group <= left for group in together) or not guilty
     assert guilty or len(together) > 2
+    assert found.rounds <= 2 * np.log2(count) + 4
     if len(together) == 1:
         assert guilty <= together[0]
 

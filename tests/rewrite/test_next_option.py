@@ -1,12 +1,9 @@
 """The option to try next: it gains what it is said to gain, and trying it leaves no trace."""
 
-import json
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 
 import onnxpad
@@ -16,7 +13,7 @@ from onnxpad.graph import counts_of
 from onnxpad.rewrite import next_option
 from onnxpad.rewrite.run import Run
 from tests.rewrite.test_advice import COMPUTED, SAME, net
-from tests.support import FEW, onnxpad_runs, parsed
+from tests.support import FEW, parsed
 
 
 @pytest.mark.parametrize(
@@ -81,28 +78,6 @@ def test_a_decision_between_the_engines() -> None:
     assert found.keywords == {"trust": "onnxruntime"}
     assert found.gain == "change auto_pads 1 -> 0"
     assert onnxpad.fix(model, validate=False, strict=True).next is None
-
-
-def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> None:
-    path = tmp_path / "net.onnx"
-    onnx.save(net(COMPUTED), path)
-    option = "--dynamic auto-pad"
-    line = f"Next: {option} would change Pads 1 -> 0, auto_pads 0 -> 1, nodes 8 -> 1"
-    assert f"\n{line}\n" in onnxpad_runs("fix", path).stdout
-    report = json.loads(onnxpad_runs("fix", path, "--diff", "--format", "json").stdout)
-    assert report["next"] == {
-        "option": option,
-        "keywords": {"dynamic": "auto-pad"},
-        "pads": {"before": 1, "after": 0},
-        "auto_pads": {"before": 0, "after": 1},
-        "nodes": {"before": 8, "after": 1},
-        "text": line.removeprefix("Next: "),
-    }
-    followed = onnxpad_runs(
-        "fix", path, "--diff", "--format", "json", *shlex.split(report["next"]["option"])
-    )
-    assert json.loads(followed.stdout)["nodes_after"] == 1
-    assert json.loads(followed.stdout)["next"] is None
 
 
 @pytest.mark.parametrize("fails", [True, False])

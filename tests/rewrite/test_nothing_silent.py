@@ -133,20 +133,6 @@ def test_a_pad_that_is_left_is_named_with_what_stands_in_between(
     assert not [name for name in ("r1", "c1", "m1") if name in str(evidence["summary"])]
 
 
-@each_row("style", STYLES, at_once=8)
-@pytest.mark.parametrize(
-    "pad",
-    ['Pad <mode = "reflect"> (x, p)', "Pad (x, n)"],
-)
-def test_what_is_no_padding_of_any_style_is_named(pad: str, style: str) -> None:
-    model = one(
-        f"[p1] a = {pad} y = Conv (a, w)",
-        initializers=f"{GIVEN}, int64[8] n = {{0, 0, -1, 0, 0, 0, 0, -1}}",
-    )
-    (finding,) = found(model, "PAD201", style)
-    assert finding.node == "p1"
-
-
 def foreign(body: str, domain: str, functions: str = "") -> onnx.ModelProto:
     """A model whose nodes may be of another domain, with ConvTranspose's and quantised operands."""
     return onnx.parser.parse_model(

@@ -1,8 +1,6 @@
 """`--select` and `--ignore`: what is not chosen stays exactly as it was, and the rest is safe."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -13,7 +11,7 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
-from tests.support import PADS, W, one, onnxpad_runs
+from tests.support import PADS, W, one
 
 BOTH = one(
     'a = Pad (x, p) y = Conv (a, w) z = Conv <auto_pad = "SAME_UPPER"> (x, w)',
@@ -149,20 +147,3 @@ def test_own_passes_are_chosen_by_their_codes() -> None:
 def test_a_code_that_does_not_exist_is_bad_usage(call: object) -> None:
     with pytest.raises(UsageError):
         call(BOTH, select="PAD110")  # type: ignore[operator]
-
-
-def test_the_command(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    onnx.save(BOTH, path)
-    result = onnxpad_runs("fix", path, "--select", "PAD1", "--ignore", "PAD102,PAD103")
-    assert (result.exit_code, result.stderr) == (0, "")
-    fixed = path.with_name("model.fixed.onnx")
-    assert nodes(onnx.load(fixed))["a"] == nodes(BOTH)["a"]
-    assert onnxpad_runs("check", fixed, "--select", "PAD101").exit_code == 0
-    assert onnxpad_runs("check", fixed).exit_code == 1
-    result = onnxpad_runs("fix", path, "--select", "PAD50", "--format", "json")
-    document = json.loads(result.stdout)
-    assert (document["select"], document["ignore"]) == (["PAD50"], [])
-    result = onnxpad_runs("fix", path, "--ignore", "PAD110", "--format", "json")
-    assert result.exit_code == 2
-    assert "--ignore" in result.stderr

@@ -288,3 +288,18 @@ def test_a_run_starts_again_from_what_was_known_at_first(
         assert again.changes == expected.changes
         assert again.findings == expected.findings
         assert again.undone == expected.undone
+
+
+def test_the_guard_leaves_sizes_hidden_that_do_harm() -> None:
+    """Amounts are written for all axes where a Transpose may be moved past, but not these."""
+    nodes = """
+        c = Reshape (k, m) a = Pad (x, c, , axes) t = Transpose (a) u = Transpose (t)
+        z = MaxPool <ceil_mode = 1, kernel_shape = [1], strides = [3]> (u)
+        y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3]> (x)
+    """
+    held = "int64[2] k = {1, 0}, int64[1] m = {-1}, int64[1] axes = {2}"
+    x, outputs = "float[1, 4, 10] x", "float[] y, float[] z"
+    model = one(nodes, inputs=x, outputs=outputs, initializers=held, opset=21)
+    result = onnxpad.fix(model, style="pad", validate=False)
+    assert [each.code for each in result.changes] == ["PAD101"]
+    assert model.graph.node[1] in result.model.graph.node

@@ -7,7 +7,7 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.rewrite.scopes import contexts
-from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
+from tests.support import BORDER, W, assert_same, feeds_of, fixed, run
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'
 X, ON = "float[1, 2, h, 8] x", "bool on"
@@ -91,22 +91,6 @@ def test_a_pad_outside_that_a_body_reads_stays() -> None:
     assert [(f.code, f.reason_code) for f in result.findings] == [("PAD206", "read-in-body")]
 
 
-def test_a_branch_and_its_sibling_share_names_only() -> None:
-    """`q` is another tensor in each branch."""
-    one = "q = Pad (x, p) z = Conv (q, w)"
-    other = "q = Pad (x, r) z = Conv (q, w)"
-    body = (
-        f"y = If (on) <then_branch = t () => (float[a, b, c, d] z) {{ {one} }},"
-        f" else_branch = e () => (float[a, b, c, d] z) {{ {other} }}>"
-    )
-    held = f"{W}, {BORDER}, {PADS.replace(' p ', ' r ')}"
-    result = fixed(graph(body, held=held))
-    assert [change.after for change in result.changes] == [
-        FOLDED,
-        "Conv H 1+2, W 2+1, pads [1, 2, 2, 1]",
-    ]
-
-
 def test_a_size_that_grows_from_one_iteration_to_the_next_is_unknown() -> None:
     conv = 'Conv <auto_pad = "SAME_UPPER", strides = [2, 2], kernel_shape = [2, 2]>'
     grows = f"u = {conv} (s, v) k = Shape (u) t = Pad (s, one)"
@@ -121,18 +105,6 @@ def test_a_size_that_grows_from_one_iteration_to_the_next_is_unknown() -> None:
     assert len(shapes) == 2
     assert found is not None
     assert [str(size) for size in found] == ["1", "2", "unknown (it varies)", "8"]
-
-
-def test_what_a_scan_hands_over_is_not_known() -> None:
-    body = (
-        "y = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = b (float[a, b, c] s) =>"
-        " (float[a, b, c] t) { u = Unsqueeze (s, zero) q = Pad (u, p) [c] v = Conv (q, w)"
-        " t = Squeeze (v, zero) }> (x)"
-    )
-    held = f"{W}, {BORDER}, int64[1] zero = {{0}}"
-    model = graph(body, held=held, inputs="float[2, 5, 9, h] x")
-    assert len(contexts(Graph.from_proto(model))) == 1
-    assert [finding.code for finding in onnxpad.fix(model, validate=False).findings] == ["PAD903"]
 
 
 CONV_1 = '[c] y = Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)'
@@ -249,18 +221,6 @@ def test_onnxruntime_drops_empty_inputs_where_a_branch_takes_the_place_of_its_if
     feeds = {"x": -1 - np.abs(feeds_of(model, 1)["x"])}
     (expected,), (found,) = run(model, feeds), run(result.model, feeds, "full")
     np.testing.assert_array_equal(expected, found)
-
-
-def test_a_branch_that_never_runs_teaches_nothing() -> None:
-    """Once its sizes were known, onnxruntime would refuse the whole model."""
-    held = f"{W}, int32[8] f = {{0, 0, 1, 1, 0, 0, 1, 1}}, int64[1] one = {{1}}"
-    dead = "r = Cast <to = 7> (f) q = Pad (x, r) k = Squeeze (q, one) z = Conv (q, w)"
-    model = graph(branch(dead), held=held, inputs="float[1, 2, 9, 8] x, bool on")
-    result = onnxpad.fix(model)
-    assert not result.changed
-    (finding,) = result.findings
-    assert (finding.code, finding.reason_code) == ("PAD903", "other-scope")
-    assert "'<k>'" in finding.reason
 
 
 COMPUTED = "int32[8] f = {0, 0, 0, 1, 0, 0, 0, 0}"
