@@ -20,7 +20,7 @@ OTHERS: Final = [name for name in QUESTIONS if name != FIX]
 def take(turn: Turn) -> None:
     """Asks all that is asked of `fix`, and one further thing a model."""
     for seed in turn.seeds():
-        drawn = QUESTIONS[FIX].draw(seed)
+        drawn = random_model(seed)
         if turn.given:
             drawn = with_model(drawn, onnx.load(turn.given))
         if turn.apart:
@@ -32,8 +32,6 @@ def take(turn: Turn) -> None:
                 turn.found(seed, told, partial(of_random, turn, FIX, drawn, seed, told))
         name = OTHERS[seed % len(OTHERS)]
         turn.runs(name)
-        if QUESTIONS[name].draw is not random_model:
-            drawn = QUESTIONS[name].draw(seed)
         ask(turn, name, drawn, seed)
         turn.covered({f"questions {name}": 1})
 
@@ -66,7 +64,7 @@ def of_random(
     turn: Turn, name: str, drawn: Drawn, seed: int, told: str, seconds: float
 ) -> tuple[bytes, str]:
     """What is wrong with a random model as far as a question goes, made small."""
-    runs = QUESTIONS[name].draw is random_model and Case(drawn, seed).runs
+    runs = Case(drawn, seed).runs
 
     def asked(smaller: Drawn) -> str:
         return wrong(name, smaller, seed) if not runs or Case(smaller, seed).runs else ""

@@ -20,7 +20,7 @@ from tests.random_models.draw import Drawn
 from tests.soak import __main__ as soak
 from tests.soak import damaged, drawn, planted
 from tests.soak.planted import Planted
-from tests.soak.questions import FIX, QUESTIONS, Question, random_model, wrong
+from tests.soak.questions import FIX, QUESTIONS, wrong
 from tests.soak.turn import Turn, isolated
 from tests.support import BORDER, W, one
 
@@ -50,7 +50,7 @@ def test_a_planted_fault_is_found_made_small_and_shown_again(
 ) -> None:
     """Folding forgets the amounts: one Pad before one Conv shows it, as long as it stands."""
     lines: list[Any] = []
-    monkeypatch.setitem(QUESTIONS, FIX, Question(QUESTIONS[FIX].ask, lambda _: small()))
+    monkeypatch.setattr(drawn, "random_model", lambda _: small())
     monkeypatch.setattr(drawn, "OTHERS", [FIX])
     with monkeypatch.context() as patch:
         patch.setattr(FoldPad, "rewrite", Lost.rewrite)
@@ -164,6 +164,4 @@ def test_it_stops_with_all_children_and_tells_what_came_of_it(
 
 
 def test_all_is_asked_of_models() -> None:
-    asked = [name for name, question in QUESTIONS.items() if question.draw is random_model]
-    assert len(asked) == 6
-    assert [wrong(name, small(), seed) for name in asked for seed in range(2)] == [""] * 12
+    assert not [*filter(None, (wrong(name, small(), 1) for name in QUESTIONS))]
