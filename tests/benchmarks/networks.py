@@ -78,7 +78,8 @@ def network(width: int, blocks: int, seed: int) -> onnx.ModelProto:
 def chain(count: int, kind: str) -> onnx.ModelProto:
     """`count` nodes in a row on one channel: `Pad` and Conv in turns, or Convs with SAME_UPPER."""
     weight = np.random.default_rng(3).standard_normal((1, 1, 3, 3)).astype(np.float32)
-    held = {"weight": weight, **({"pads": PADS} if kind == "shared" else {})}
+    held: dict[str, np.ndarray[Any, Any]] = {"weight": weight}
+    held |= {"pads": PADS} if kind == "shared" else {}
     lines, data = list[str](), "image"
     for index in range(count if kind == "same" else count // 2):
         how = ' <auto_pad = "SAME_UPPER">' * (kind == "same")

@@ -1,14 +1,18 @@
-"""One graph with the wishes of its user: the options that are left, and what it reads."""
+"""One graph with the wishes of its user, and where and what a pass says of what it finds."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+import onnx
+
+import onnxpad
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.facts.feasible import SizeDomain
+from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.pass_api import Context
-from tests.support import BORDER, W, one
+from onnxpad.rewrite.pass_api import Context, Match, Pass
+from tests.support import BORDER, PADS, W, one, parsed
 from tests.support.rows import each_row
 
 OPEN = "float[1, 2, h, w] x, float[n] z"
@@ -64,3 +68,74 @@ def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
         "d": "keep", "e": "keep",  # two readers differ
         "f": "pad", "g": "symmetric", "y": "keep",
     }  # fmt: skip
+
+
+class Rule(Pass):
+    """A pass that is given what it finds."""
+
+    code: ClassVar[str] = "PAD999"
+
+
+class Sure(Rule):
+    """The same with a usual reason."""
+
+    why: ClassVar[str] = "it is so"
+    severity: ClassVar[Severity] = Severity.INFO
+
+
+def a_context(**wanted: Any) -> Context:
+    return Context(
+        Graph.from_proto(one("y = MaxPool <kernel_shape = [3, 3]> (x)")), Options(**wanted)
+    )
+
+
+def said(match: Match) -> tuple[object, ...]:
+    found = match.finding
+    return found.severity, found.message, found.reason, dict(found.evidence)
+
+
+def test_what_is_only_reported() -> None:
+    graph = a_context()
+    (node,) = graph.graph.nodes
+    found = Sure().reported(graph, node, "as found", "it stays", axis=2)
+    assert said(found) == (Severity.INFO, "as found", "it stays", {"axis": 2})
+    assert (found.finding.reason_code, found.plan, found.about) == (Reason.OWN_RULE, None, node)
+    strict = Rule().reported(graph, node, "m", "it stays", severity=Severity.ERROR)
+    assert strict.finding.severity is Severity.ERROR
+    assert Rule().reported(graph, node, "m", "r").finding.severity is Severity.WARNING
+
+
+SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
+MODEL = f"""
+<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+agraph (float[1, 1, h, w] x, bool c) => (y)
+<{W}, {PADS}>
+{{
+    [named] a = Conv <{SAME}> (x, w)
+    b = MaxPool <kernel_shape = [2, 2], {SAME}> (a)
+    [choice] d = If (c) <
+        then_branch = then () => (t) {{ [inner] t = MaxPool <kernel_shape = [2, 2], {SAME}> (b) }},
+        else_branch = other () => (e) {{ e = MaxPool <kernel_shape = [3, 3], {SAME}> (b) }}
+    >
+    f = Pad <mode = "reflect"> (d, p)
+    y = own.twice (f)
+}}
+<domain: "own", opset_import: ["" : 17]>
+twice (u) => (v) {{ v = MaxPool <kernel_shape = [2, 2], {SAME}> (u) }}
+"""
+
+
+def findings(model: onnx.ModelProto) -> tuple[Finding, ...]:
+    return onnxpad.check(model).findings
+
+
+def test_a_finding_has_the_place_of_its_node() -> None:
+    found = {each.location: each for each in findings(parsed(MODEL))}
+    assert {*found} == {
+        Location((), "named", "a"),
+        Location((), "", "b"),
+        Location(("choice", "then_branch"), "inner", "t"),
+        Location(("choice", "else_branch"), "", "e"),
+        Location((), "", "f"),
+        Location(("own::twice",), "", "v"),
+    }
