@@ -82,7 +82,7 @@ class Drawn:
             shape.append(dim.dim_value if dim.HasField("dim_value") else near)
         kind = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         drawn = _numbers(numbers, shape, np.dtype(kind), data)
-        fed = {name: each.value(numbers) for name, each in self.fed.items()}
+        fed = {name: each(numbers) for name, each in self.fed.items()}
         return {self.model.graph.input[0].name: drawn.astype(kind), **fed}
 
 
