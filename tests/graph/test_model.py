@@ -10,6 +10,7 @@ from onnx import helper
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import normal_domain
+from onnxpad.file.skeleton import read_bytes
 from onnxpad.graph import Graph, Tensor, Use, downstream, nodes_upstream, upstream
 from onnxpad.graph.model import _declaring, imported
 from onnxpad.graph.nodes import MOST
@@ -115,6 +116,22 @@ def test_an_input_that_is_declared_anew(
 def test_an_input_of_unknown_rank_is_declared_anew(shape: tuple[int | str | None, ...]) -> None:
     found = _declaring(onnx.helper.make_tensor_value_info("x", 1, None), shape)
     assert found == onnx.helper.make_tensor_value_info("x", 1, shape)
+
+
+def test_each_body_of_a_list_has_a_section_of_its_own() -> None:
+    bodies = [parsed(f"g () => (float y) {{ y = {op} (x) }}").graph for op in ("Abs", "Neg", "Exp")]
+    node = onnx.helper.make_node("Choose", ["x"], ["y"], domain="vendor", first=bodies[0])
+    node.attribute.append(onnx.helper.make_attribute("all", bodies))
+    proto = parsed("g (float x) => (float y) { y = Relu (x) }")
+    proto.graph.node[0].CopyFrom(node)
+    data = proto.SerializeToString()
+    skeleton = read_bytes(data, "model")
+    (record,) = skeleton.main.fields[1]
+    keys = "first", "all[0]", "all[1]", "all[2]"
+    for key, body in zip(keys, [bodies[0], *bodies], strict=True):
+        section = skeleton.body(record, key, body)
+        (container,) = section.containers
+        assert onnx.GraphProto.FromString(data[container.body : container.end]) == body
 
 
 def test_only_what_may_run_what_was_edited_counts_as_edited() -> None:
