@@ -10,12 +10,10 @@ from tests import run_command
 from tests.arithmetic import drawn_formulas as formulas
 from tests.facts import drawn as claims
 from tests.frameworks import cases as frameworks
-from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
 from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
-from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import models as optimised
 from tests.validation import arrays, cases
@@ -33,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for keep in (
         claims.keep,
         pairs.LINES.keep,
-        edits.LINES.keep,
         formulas.LINES.keep,
         fixes.LINES.keep,
         sites.LINES.keep,
@@ -45,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arrays.LINES.keep,
         cases.keep,
         verdicts.LINES.keep,
-        heals.LINES.keep,
         optimised.keep,
     ):
         keep()

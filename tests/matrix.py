@@ -3,30 +3,21 @@
 `newest-3.12` and `lowest-3.12` have the newest packages that pip finds and the lowest that
 pyproject.toml promises, so on each Python that is installed, and run the fast tier; so does `cpu`,
 with the newest onnxruntime, whose build for GPUs comes later. `torch`, `tensorflow` and `browser`
-run the tests that have these marks. Environments are kept in .matrix/.
-The last column of an environment that failed says why; its log is .matrix/NAME.log.
+run the tests that have these marks. Environments, and the log of each run, are kept in .matrix/.
 """
 
 import argparse
-import json
-import os
-import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from xml.etree import ElementTree
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from tests import run_command
 
@@ -34,7 +25,6 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 KEPT: Final = ROOT / ".matrix"
 NEWEST_PYTHON: Final = 14
 """Pythons up to this 3.x are named as skipped where they are not installed; later ones run too."""
-
 FAST: Final = ("-n", "auto", "--dist", "loadfile", "-m", "not slow")
 HEAVY: Final = {
     "torch": ("torch==2.13.0", "onnxscript"),
@@ -42,17 +32,6 @@ HEAVY: Final = {
     "browser": (),
 }
 """Marks of tests, with the packages that these tests need; the browser is the system's."""
-
-BROWSERS: Final = ("chromium", "chromium-browser", "chrome")
-ASKED: Final = (
-    "import platform, sys, sysconfig; "
-    "assert platform.python_implementation() == 'CPython' and sys.version_info[3] == 'final'; "
-    "assert not sysconfig.get_config_var('Py_GIL_DISABLED'); print(platform.python_version())"
-)
-VERSIONS: Final = (
-    "import importlib.metadata as m, json; "
-    "print(json.dumps({d.name.replace('_', '-').lower(): d.version for d in m.distributions()}))"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,49 +54,9 @@ class Environment:
     packages: tuple[str, ...] = ()
     without: str = ""
 
-    @property
-    def folder(self) -> Path:
-        """Where it is kept."""
-        return KEPT / self.name
-
-    @property
-    def interpreter(self) -> Path:
-        """The Python inside it."""
-        windows = os.name == "nt"
-        return self.folder / ("Scripts/python.exe" if windows else "bin/python")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What the tests of an environment said.
-
-    Attributes:
-        name: The environment.
-        versions: Of the packages inside it and of Python, by name.
-        passed, failed, skipped: Numbers of tests.
-        seconds: How long they took.
-        reasons: Why tests were skipped, and how many.
-        notes: What of the environment is not as was promised.
-        why: Why it failed; empty if it did not.
-    """
-
-    name: str
-    versions: Mapping[str, str] = field(default_factory=dict)
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    seconds: float = 0
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    why: str = ""
-
-
-class NotMadeError(Exception):
-    """An environment that could not be made, and why."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 if the tests pass in all environments, 1 if not, 130 if interrupted."""
+    """0 if the tests pass in all environments, 1 if not."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.matrix",
         description=__doc__,
@@ -128,27 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     environments, missing = planned(project, pythons())
-    try:
-        environments, missing = chosen(environments, missing, options.only)
-    except ValueError as error:
-        parser.error(str(error))
-    rows: list[Row] = []
-    status = 0
-    try:
-        for environment in environments:
-            if environment.name == "browser" and (lack := no_browser()):
-                missing["browser"] = lack
-                continue
-            rows.append(tried(environment, project, fresh=options.fresh))
-    except KeyboardInterrupt:
-        print("\ninterrupted")
-        status = 130
-    print(table(rows, list(bounds(project))))
-    print(remarks(rows, missing))
-    return status or int(any(row.why for row in rows))
-
-
-# What there is to run
+    words = {*options.only.split(",")} if options.only else set()
+    names = {name: {name, *name.split("-")} for name in (*missing, *(e.name for e in environments))}
+    if unknown := words.difference(*names.values()):
+        parser.error(f"no environment is named {min(unknown)!r}; there are {', '.join(names)}")
+    said = [
+        f"{each.name}: {tried(each, project, fresh=options.fresh)}"
+        for each in environments
+        if not words or words & names[each.name]
+    ]
+    said += [
+        f"{name}: skipped, {why}" for name, why in missing.items() if not words or words & {name}
+    ]
+    print("\n".join(said))
+    return int(any("failed" in each for each in said))
 
 
 def bounds(project: Mapping[str, Any]) -> dict[str, str]:
@@ -162,29 +94,14 @@ def bounds(project: Mapping[str, Any]) -> dict[str, str]:
 
 
 def pythons() -> dict[int, Path]:
-    """The newest installed interpreter of each Python 3.x, by x: on PATH, of pyenv and of uv."""
-    home = Path.home()
-    pyenv = Path(os.environ.get("PYENV_ROOT", home / ".pyenv"))
-    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", home / ".local" / "share" / "uv" / "python"))
-    candidates = [Path(sys.executable)]
-    candidates += filter(None, (found(f"python3.{minor}") for minor in range(8, 40)))
-    candidates += (pyenv / "versions").glob("3.*/bin/python")
-    candidates += uv.glob("cpython-3.*/bin/python3")
-    newest: dict[int, tuple[Version, Path]] = {}
-    for path in candidates:
-        done = subprocess.run([path, "-c", ASKED], capture_output=True, text=True, check=False)
-        if done.returncode == 0:  # pyenv's shims are there for versions that are not
-            version = Version(done.stdout.strip())
-            before = newest.get(version.minor)
-            if before is None or before[0] < version:
-                newest[version.minor] = version, path
-    return {minor: path for minor, (_, path) in sorted(newest.items())}
-
-
-def found(program: str) -> Path | None:
-    """Where a program is on the PATH."""
-    path = shutil.which(program)
-    return Path(path) if path else None
+    """The interpreter of each Python 3.x that is installed, by x: on the PATH, or of pyenv."""
+    found = {sys.version_info.minor: Path(sys.executable)}
+    for minor in range(8, 40):
+        kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python"))
+        path = kept[-1] if kept else shutil.which(f"python3.{minor}")
+        if path and minor not in found:
+            found[minor] = Path(path)
+    return dict(sorted(found.items()))
 
 
 def planned(
@@ -198,243 +115,48 @@ def planned(
         if f"3.{minor}" not in promised:
             continue
         for kind in ("newest", "lowest"):
-            name = f"{kind}-3.{minor}"
+            name, lowest = f"{kind}-3.{minor}", kind == "lowest"
             if minor in installed:
-                lowest = kind == "lowest"
                 environments.append(Environment(name, installed[minor], FAST, lowest=lowest))
             else:
                 missing[name] = f"Python 3.{minor} is not installed"
     if environments:
-        cpu = Environment("cpu", environments[-1].python, FAST, packages=("onnxruntime",))
-        environments.append(replace(cpu, without="onnxruntime-gpu"))
-    for mark, packages in HEAVY.items():
-        if environments:  # frameworks are slow to come to new Pythons: the lowest one
-            environments.append(
-                Environment(mark, environments[0].python, ("-m", mark), packages=packages)
-            )
+        newest, oldest = environments[-1].python, environments[0].python
+        cpu = Environment("cpu", newest, FAST, packages=("onnxruntime",), without="onnxruntime-gpu")
+        environments.append(cpu)
+        for mark, packages in HEAVY.items():  # frameworks are slow to come to new Pythons
+            environments.append(Environment(mark, oldest, ("-m", mark), packages=packages))
     return environments, missing
 
 
-def chosen(
-    environments: Sequence[Environment], missing: Mapping[str, str], only: str | None
-) -> tuple[list[Environment], dict[str, str]]:
-    """The environments, and those that cannot be made, whose names or parts of them are asked for.
-
-    Raises:
-        ValueError: A word names none.
-    """
-    if only is None:
-        return list(environments), dict(missing)
-    words = set(only.split(","))
-    names = [*(each.name for each in environments), *missing]
-    parts = {name: {name, *name.split("-")} for name in names}
-    if unknown := sorted(words - set().union(*parts.values())):
-        raise ValueError(f"no environment is named {unknown[0]!r}; there are {', '.join(names)}")
-    return (
-        [each for each in environments if parts[each.name] & words],
-        {name: why for name, why in missing.items() if parts[name] & words},
-    )
-
-
-def no_browser() -> str:
-    """Why there is no Chromium; empty if there is. Installs Debian's where that is allowed."""
-    if not any(map(found, BROWSERS)) and found("apt-get") and os.geteuid() == 0:
-        print("browser: installing Debian's package chromium")
-        for words in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
-            quiet(["apt-get", "-qq", *words])
-    if any(map(found, BROWSERS)):
-        return ""
-    return "there is no Chromium; as root, apt-get brings Debian's"
-
-
-# One environment
-
-
-def tried(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -> Row:
-    """What the tests say in an environment, which is made if it is not there or no longer right."""
-    try:
-        notes = made(environment, project, fresh=fresh)
-    except NotMadeError as error:
-        return Row(environment.name, failed=1, why=f"not made: {error}")
-    shown = quiet([environment.interpreter, "-c", VERSIONS]).stdout
-    versions = json.loads(shown) if shown else {}
-    versions["python"] = quiet([environment.interpreter, "-c", ASKED]).stdout.strip()
-    results, log = (KEPT / f"{environment.name}.{end}" for end in ("xml", "log"))
-    results.unlink(missing_ok=True)
-    options = [*environment.options, "-q", "-p", "no:cacheprovider", f"--junitxml={results}"]
-    print(f"{environment.name}: pytest {' '.join(environment.options)}", flush=True)
-    start = time.monotonic()
-    with log.open("w", encoding="utf-8") as stream:
-        subprocess.run(
-            [environment.interpreter, "-m", "pytest", *options],
-            cwd=ROOT,
-            env=apart(),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    seconds = time.monotonic() - start
-    if not results.exists():
-        last = log.read_text(encoding="utf-8").strip().splitlines()[-1:]
-        return Row(environment.name, versions, failed=1, notes=notes, why=" ".join(last))
-    return read(environment.name, results, versions, seconds, notes)
-
-
-def made(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -> tuple[str, ...]:
-    """What of the environment is not as was promised, once it is there.
-
-    Raises:
-        NotMadeError: venv or pip failed.
-    """
-    wanted = bounds(project) if environment.lowest else {}
-    asked = [
-        *map(str, (environment.python, environment.folder)),
-        *environment.packages,
-        *map("==".join, wanted.items()),
+def tried(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -> str:
+    """What the tests say in an environment, which is made if it is not there: their last line."""
+    folder, log = KEPT / environment.name, KEPT / f"{environment.name}.log"
+    interpreter = folder / "bin" / "python"
+    pip: list[str | Path] = [interpreter, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    lowest = bounds(project) if environment.lowest else {}
+    install = [*pip, "install", "--only-binary", ":all:", "-e", f"{ROOT}[test]"]
+    steps: list[list[str | Path]] = [
+        [environment.python, "-m", "venv", "--clear", folder],
+        [*install, *environment.packages, *(f"{name}=={at}" for name, at in lowest.items())],
     ]
-    asked += [*project["dependencies"], *project["optional-dependencies"]["test"]]
-    stamp = environment.folder / "made.json"
-    # Without its interpreter, where that was removed, or a whole stamp, it is made anew.
-    with suppress(OSError, ValueError):
-        kept = json.loads(stamp.read_text(encoding="utf-8"))
-        if not fresh and kept["asked"] == asked and environment.interpreter.exists():
-            print(f"{environment.name}: as it was made on {kept['day']}")
-            return tuple(kept["notes"])
-    print(f"{environment.name}: installing", flush=True)
-    KEPT.mkdir(exist_ok=True)
-    needed([environment.python, "-m", "venv", "--clear", environment.folder])
-    pip: list[str | Path] = [environment.interpreter, "-m", "pip", "--disable-pip-version-check"]
-    notes = []
-    for name, bound in wanted.items():
-        wanted[name] = lowest_wheel(pip, name, bound)
-        if wanted[name] != bound:
-            notes.append(f"{name} {wanted[name]} in place of {bound}, which has no wheel here")
-    constraints = environment.folder / "constraints.txt"
-    constraints.write_text("".join(f"{name}=={v}\n" for name, v in wanted.items()))
-    options = ("--quiet", "--only-binary", ":all:", "-c", str(constraints))
-    needed([*pip, "install", *options, "-e", f"{ROOT}[test]", *environment.packages])
     if environment.without:  # both own one folder
-        needed([*pip, "uninstall", "--quiet", "--yes", environment.without])
-        again = ("--quiet", "--no-deps", "--force-reinstall")
-        needed([*pip, "install", *again, *environment.packages])
-    told = {"asked": asked, "notes": notes, "day": time.strftime("%Y-%m-%d")}
-    stamp.write_text(json.dumps(told), encoding="utf-8")
-    return tuple(notes)
-
-
-def lowest_wheel(pip: Sequence[str | Path], name: str, bound: str) -> str:
-    """The lowest version from the bound on that has a wheel for this Python; else the bound."""
-    options = ("--quiet", "--dry-run", "--no-deps", "--ignore-installed", "--only-binary", ":all:")
-
-    def is_there(version: str) -> bool:
-        asked: list[str | Path] = [*pip, "install", *options, f"{name}=={version}"]
-        return quiet(asked).returncode == 0
-
-    if is_there(bound):
-        return bound
-    shown = re.search("Available versions: (.*)", quiet([*pip, "index", "versions", name]).stdout)
-    known = sorted(map(Version, shown[1].split(", "))) if shown else []
-    later = (str(version) for version in known if version > Version(bound))
-    return next(filter(is_there, later), bound)
-
-
-def quiet(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """What a command printed, whether or not it failed."""
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=apart(), cwd=ROOT
-    )
-
-
-def needed(command: Sequence[str | Path]) -> None:
-    """Runs a command.
-
-    Raises:
-        NotMadeError: It failed, with its last line.
-    """
-    try:
-        done = quiet(command)
-    except OSError as error:
-        raise NotMadeError(str(error)) from error
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        errors = [line for line in lines if line.startswith("ERROR")] or lines
-        raise NotMadeError(errors[-1] if errors else f"exit code {done.returncode}")
-
-
-def apart() -> dict[str, str]:
-    """The variables of this process, without those by which a Python finds another's packages."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-    }
-
-
-def read(
-    name: str,
-    results: Path,
-    versions: Mapping[str, str],
-    seconds: float,
-    notes: tuple[str, ...] = (),
-) -> Row:
-    """The row of what pytest wrote as JUnit's XML."""
-    failed: list[str] = []
-    reasons: Counter[str] = Counter()
-    passed = 0
-    for case in ElementTree.parse(results).getroot().iter("testcase"):
-        skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(f"{case.get('classname')}::{case.get('name')}")
-        elif skipped is not None:
-            said = skipped.get("message")  # of a whole module, the reason is in the text
-            if said == "collection skipped":
-                said = str(skipped.text).strip().rpartition("Skipped: ")[2].rstrip("'\")")
-            reasons[str(said)] += 1
-        else:
-            passed += 1
-    why = ", ".join(failed[:3]) + (" ..." if len(failed) > 3 else "")
-    return Row(
-        name,
-        versions,
-        passed,
-        len(failed),
-        reasons.total(),
-        seconds,
-        reasons,
-        notes,
-        why or ("" if passed else "no test ran"),
-    )
-
-
-# What is printed
-
-
-def table(rows: Iterable[Row], packages: Sequence[str]) -> str:
-    """The environments with their versions and counts, in columns."""
-    heads = ["environment", "python", *packages, "passed", "failed", "skipped", "s", ""]
-    lines = [heads]
-    for row in rows:
-        versions = [row.versions.get(name, "-") for name in heads[1 : 2 + len(packages)]]
-        counts = [str(count) for count in (row.passed, row.failed, row.skipped)]
-        lines.append([row.name, *versions, *counts, f"{row.seconds:.0f}", row.why])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def remarks(rows: Iterable[Row], missing: Mapping[str, str]) -> str:
-    """What was skipped and why, and which versions are not the promised ones."""
-    lines = [f"  {name}: {why}" for name, why in missing.items()]
-    where: dict[str, list[str]] = {}
-    for row in rows:
-        lines += [f"  {row.name}: {note}" for note in row.notes]
-        for reason, count in row.reasons.items():
-            where.setdefault(reason, []).append(f"{count} in {row.name}")
-    lines += [f"  {', '.join(names)}: {reason}" for reason, names in where.items()]
-    return "\n".join(["Skipped:", *lines]) if lines else "Nothing was skipped."
+        again = ("--no-deps", "--force-reinstall", *environment.packages)
+        steps.append([*pip, "uninstall", "--yes", environment.without])
+        steps.append([*pip, "install", *again])
+    steps = [] if interpreter.exists() and not fresh else steps
+    steps.append([interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs"])
+    steps[-1] += environment.options
+    KEPT.mkdir(exist_ok=True)
+    print(f"{environment.name}: {log}", flush=True)
+    with log.open("w", encoding="utf-8") as stream:
+        for step in steps:
+            done = subprocess.run(step, cwd=ROOT, stdout=stream, stderr=stream, check=False)
+            if done.returncode and step is not steps[-1]:
+                shutil.rmtree(folder, ignore_errors=True)
+                return f"failed: not made, as {log} says"
+    last = (log.read_text(encoding="utf-8").strip().splitlines() or ["nothing was said"])[-1]
+    return f"failed: {last}" if done.returncode else last
 
 
 if __name__ == "__main__":

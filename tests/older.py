@@ -27,7 +27,6 @@ onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceS
   tests/padding/test_proposal.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8]
   tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
-  tests/random_models/test_measure.py::test_little_is_missed[60]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
   tests/exported/test_validated.py::test_probes_*[functions_onnxscript-*
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_*[functions_onnxscript]
@@ -40,25 +39,24 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/exported/test_validated.py::test_probes_*[zeropad_*
   tests/passes/test_take_output_padding.py::test_negative_pads_are_mended[*
   tests/probe/test_run.py::test_a_rewrite_that_does_not_run_is_no_rewrite[y = Conv <pads = [-1,1]>*
-  tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
-  tests/test_mutations.py::test_what_is_wrong_is_noticed[a crop becomes pads]
-  tests/test_mutations.py::test_what_is_wrong_is_noticed[nothing is appended]
+  tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[a crop becomes pads]
+  tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[nothing is appended]
 onnxruntime before 1.29 has pools differ where a last window begins or ends in the padding
   tests/arithmetic/test_window.py::test_onnxruntime_pool_with_pads[*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
-  tests/test_mutations.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
+  tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
   tests/passes/test_trust.py::test_repairs_are_named
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
-  tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
+  tests/random_models/test_random_models.py::test_a_wrong_result_is_noticed
 onnx before 1.18 knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed
   tests/api/test_ir_model.py::test_what_no_file_holds_is_kept
   tests/graph/test_byte_identity.py::test_*[devices]
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
-  tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
+  tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
   tests/exported/test_validated.py::test_probes_*[aspp_tensorflow-*
   tests/exported/test_validated.py::test_probes_*[wavenet_torchscript-*
 onnx before 1.21 knows fewer opsets, so other models are drawn
@@ -78,7 +76,7 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/graph/test_graph.py::TestConstants::test_values[22-*
   tests/test_forms.py::test_nothing_is_left_unsaid_and_what_the_tables_say_is_right[Swish]
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
-  tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
+  tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
   tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]

@@ -10,13 +10,11 @@ import pytest
 
 from tests.arithmetic import drawn_formulas
 from tests.frameworks import cases as frameworks
-from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
-from tests.rewrite import drawn_heals
 from tests.runtimes.onnxruntime import drawn
 from tests.validation import arrays, drawn_inputs, drawn_verdicts
 
@@ -26,10 +24,8 @@ BY_DAY: Final = 6  # one in so many, but for modules whose lines take little tim
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     frameworks,
-    edits,
     drawn_sites,
     drawn_fixes,
-    drawn_heals,
     drawn_cuts,
     pairs,
     drawn,

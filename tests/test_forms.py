@@ -17,7 +17,7 @@ from tests.forms.operators import BEFORE, OWN, QUESTIONS, SUBJECTS, asked
 from tests.forms.outcome import STYLES, Form, fixed, new_form, why
 from tests.forms.steps import KINDS, Kind
 from tests.forms.tables import BEGIN, END, passing, section
-from tests.support import ROOT, assert_same, feeds_of, parsed, ran, silent
+from tests.support import ROOT, assert_same, feeds_of, ran, silent
 from tests.support.manual import pages
 from tests.support.rows import one_in
 
@@ -146,35 +146,3 @@ def test_every_reason_of_operators_and_steps_is_shown() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "Reason":
                 given.add(Reason[node.attr])
     assert given - shown == TOLD_ELSEWHERE
-
-
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        ("a = Pad (x, p, c) y = Conv (a, w)", "Pad 1+2 of -0.0 → Conv"),
-        ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', "Pad 1+2 edge → Conv"),
-        ("a = Pad (x, q) y = Relu (a)", "Pad 0+1 on axis 1 and 1+2 on axes 2, 3 → Relu"),
-        ("a = Pad (x, x) t = Neg (a) y = Relu (t)", "Pad (computed) → Neg → Relu"),
-        (
-            "y = AveragePool <pads = [1, 1, 2, 2], count_include_pad = 1, ceil_mode = 1> (x)",
-            "AveragePool 1+2 counted ceil_mode",
-        ),
-        ("y = Conv <pads = [1, 0, 2, 0]> (x, w)", "Conv 1+2, 0+0"),
-        (
-            "y = If (x) <then_branch = b () => (float[] t) { t = Conv (x, w) }>",
-            "If { Conv }",
-        ),
-    ],
-)
-def test_draws(body: str, text: str) -> None:
-    given = (
-        "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 2}, int64[8] q = {0, 0, 1, 1, 0, 1, 2, 2},"
-        " float c = {-0.0}, float[1] w = {1}"
-    )
-    assert drawn(parsed(f"g (float[N] x) => (float[N] y) <{given}> {{ {body} }}")) == text
-
-
-def test_draws_a_pad_of_an_old_opset() -> None:
-    pad = "a = Pad <pads = [0, 0, 1, 1, 0, 0, 2, 2], value = 5.0> (x) y = Relu (a)"
-    model = parsed(f"g (float[N] x) => (float[N] y) {{ {pad} }}", opset=9)
-    assert drawn(model) == "Pad 1+2 of 5 → Relu"

@@ -1,16 +1,14 @@
-"""The matrix of environments: what is planned, what is read of a run, what is printed."""
+"""The matrix of environments, and what the tests need of older packages."""
 
 import inspect
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import onnx.parser
-import pytest
 
 from tests import matrix
 from tests.conftest import SLOW
-from tests.matrix import Row, bounds, planned, read
+from tests.matrix import bounds, planned
 from tests.older import GAPS, numbers, reading
 from tests.support import ROOT
 
@@ -43,33 +41,6 @@ def test_each_promised_python_is_run_or_said_to_be_missing() -> None:
         for minor in (12, 14)
         for kind in ("newest", "lowest")
     }
-
-
-RESULTS = """<testsuites><testsuite>
-<testcase classname="tests.a" name="good" />
-<testcase classname="tests.a" name="bad"><failure message="no" /></testcase>
-<testcase classname="tests.b" name="broken"><error message="no" /></testcase>
-<testcase classname="tests.b" name="left"><skipped message="no device" /></testcase>
-<testcase classname="tests.b" name="left too"><skipped message="no device" /></testcase>
-</testsuite></testsuites>"""
-
-
-@pytest.fixture
-def read_of(tmp_path: Path) -> Callable[[str], Row]:
-    def call(text: str) -> Row:
-        (tmp_path / "results.xml").write_text(text, encoding="utf-8")
-        return read("here", tmp_path / "results.xml", {"onnx": "1.17.0"}, 2.6, ("a note",))
-
-    return call
-
-
-def test_results_are_counted(read_of: Callable[[str], Row]) -> None:
-    row = read_of(RESULTS)
-    assert (row.passed, row.failed, row.skipped) == (1, 2, 2)
-    assert row.reasons == {"no device": 2}
-    assert row.why == "tests.a::bad, tests.b::broken"
-    passed = "<testsuites><testcase classname='a' name='b' /></testsuites>"
-    assert not read_of(passed).why
 
 
 MODEL = """<ir_version: 9, opset_import: ["" : 19]>

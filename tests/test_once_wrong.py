@@ -232,9 +232,7 @@ def test_once_wrong(model: onnx.ModelProto, style: str) -> None:
         zeros = np.zeros([d.dim_value for d in value.type.tensor_type.shape.dim], kind)
         fed[value.name] = always(zeros)
     drawn = Drawn(model, open=True, exact=True, fed=fed, sizes=())
-    outcome = examine(
-        drawn, 0, style=style, validate=True, levels=LEVELS, inputs=INPUTS, missed=False
-    )
+    outcome = examine(drawn, 0, style=style, validate=True, levels=LEVELS, inputs=INPUTS)
     assert not outcome.problems
 
 

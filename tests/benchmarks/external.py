@@ -1,84 +1,51 @@
-"""What `fix` costs on a model with 3 GB of external data.
-
-    python tests/benchmarks/external.py [--gigabytes 3] [--validate] [--folder /tmp]
+"""What `fix` costs on a model with 3 GB of external data: `python -m tests.benchmarks.external`.
 
 The data is a file of holes, so it takes no space on disk until it is copied. Each case is a
-process of its own: CPU time is that of the whole process, memory its greatest resident set
-(ru_maxrss), which counts the pages of mapped files that were touched. Plain `import onnx` is
-measured beside it, for the share that is not onnxpad's.
+process of its own: CPU time is that of the whole process, memory its greatest resident set, which
+counts the pages of mapped files that were touched. Plain `import onnx` is measured beside it, for
+the share that is not onnxpad's.
 """
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+import onnx
+from onnx import TensorProto
+
+from tests.benchmarks.measure import run
 
 LAYERS = 96
 
 
 def make(folder: Path, gigabytes: float) -> Path:
     """A chain of padded convolutions and one matrix that takes what is left of the size."""
-    kernel = np.zeros((8, 8, 3, 3), np.float32)
-    nodes, initializers, offset = [], [], 0
+    body = " ".join(f"p{i} = Pad (t{i}, p) t{i + 1} = Conv (p{i}, k{i})" for i in range(LAYERS))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[1, 8, 16, 16] t0, int64[1] i) => (float[1, 8, 16, 16] t{LAYERS}, float[1, 1024] z)
+        <int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{ {body} z = Gather (matrix, i) }}"""
+    )
+    offset = 0
 
     def refer(name: str, shape: list[int]) -> None:
         nonlocal offset
-        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape)
+        tensor = model.graph.initializer.add(name=name, data_type=TensorProto.FLOAT, dims=shape)
         tensor.data_location = TensorProto.EXTERNAL
         length = 4 * int(np.prod(shape))
         for key, value in (("location", "model.data"), ("offset", offset), ("length", length)):
             tensor.external_data.add(key=key, value=str(value))
-        initializers.append(tensor)
         offset += -(-length // 4096) * 4096
 
-    pads = np.array([0, 0, 1, 1, 0, 0, 1, 1])
-    initializers.append(numpy_helper.from_array(pads, "pads"))
     for layer in range(LAYERS):
-        refer(f"kernel{layer}", list(kernel.shape))
-        nodes.append(helper.make_node("Pad", [f"t{layer}", "pads"], [f"p{layer}"]))
-        nodes.append(helper.make_node("Conv", [f"p{layer}", f"kernel{layer}"], [f"t{layer + 1}"]))
-    rows = int((gigabytes * 1e9 - offset) // (4 * 1024))
-    refer("matrix", [rows, 1024])
-    nodes.append(helper.make_node("Gather", ["matrix", "row"], ["rows"]))
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [
-            helper.make_tensor_value_info("t0", TensorProto.FLOAT, [1, 8, 16, 16]),
-            helper.make_tensor_value_info("row", TensorProto.INT64, [1]),
-        ],
-        [
-            helper.make_tensor_value_info(f"t{LAYERS}", TensorProto.FLOAT, [1, 8, 16, 16]),
-            helper.make_tensor_value_info("rows", TensorProto.FLOAT, [1, 1024]),
-        ],
-        initializers,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        refer(f"k{layer}", [8, 8, 3, 3])
+    refer("matrix", [int((gigabytes * 1e9 - offset) // (4 * 1024)), 1024])
     with (folder / "model.data").open("wb") as file:
         file.truncate(offset)
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     return path
-
-
-def measure(label: str, command: list[str]) -> None:
-    """Runs a process and prints what it cost."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.perf_counter() - begin
-    cpu = usage.ru_utime + usage.ru_stime
-    print(
-        f"{label:<34} exit {process.returncode}  wall {wall:6.2f} s  CPU {cpu:6.2f} s  "
-        f"memory {usage.ru_maxrss / 1024:7.0f} MB"
-    )
 
 
 def main() -> None:
@@ -90,21 +57,25 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="onnxpad-", dir=options.folder) as name:
         folder = Path(name)
-        model = make(folder, options.gigabytes)
-        disk = (folder / "model.data").stat().st_blocks * 512
-        print(f"{options.gigabytes:g} GB of data, {disk / 1e6:.0f} MB on disk")
+        model = str(make(folder, options.gigabytes))
         other = folder / "other"
         other.mkdir()
-        fix = [sys.executable, "-m", "onnxpad", "fix", str(model)]
-        unchecked = [*fix, "--no-validate"]
-        measure("import onnx", [sys.executable, "-c", "import onnx"])
-        measure("fix, same folder", unchecked)
-        measure("fix, data copied", [*unchecked, "-o", f"{other}/c.onnx"])
-        measure("fix, equal data there already", [*unchecked, "-o", f"{other}/e.onnx"])
+        fix = ["-m", "onnxpad", "fix", model]
+        session = "import sys, onnxruntime as o; o.InferenceSession(sys.argv[1])"
+        cases = {
+            "import onnx": ["-c", "import onnx"],
+            "fix, same folder": [*fix, "--no-validate"],
+            "fix, data copied": [*fix, "--no-validate", "-o", f"{other}/c.onnx"],
+            "fix, equal data there already": [*fix, "--no-validate", "-o", f"{other}/e.onnx"],
+        }
         if options.validate:
-            session = "import sys, onnxruntime as o; o.InferenceSession(sys.argv[1])"
-            measure("one session", [sys.executable, "-c", session, str(model)])
-            measure("fix and validate", fix)
+            cases |= {"one session": ["-c", session, model], "fix and validate": fix}
+        for title, arguments in cases.items():
+            done = run(arguments, folder / "bytecode", 3600)
+            print(
+                f"{title:<34} exit {done.code}  wall {done.wall:6.2f} s  CPU {done.cpu:6.2f} s  "
+                f"memory {done.peak:7.0f} MB"
+            )
 
 
 if __name__ == "__main__":

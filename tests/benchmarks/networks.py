@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 CHAINS = (1_000, 5_000, 20_000, 80_000)
 KINDS = ("separate", "shared", "same")
+PADS = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)
 
 
 def main() -> None:
@@ -44,87 +45,63 @@ def network(width: int, blocks: int, seed: int) -> onnx.ModelProto:
     of their own. The file has about `36 * blocks * width**2` bytes.
     """
     draw = np.random.default_rng(seed)
-    nodes: list[onnx.NodeProto] = []
-    held: list[onnx.TensorProto] = []
-
-    def constant(values: np.ndarray[Any, Any], name: str) -> str:
-        held.append(numpy_helper.from_array(values, name))
-        return name
+    held: dict[str, np.ndarray[Any, Any]] = {}
+    lines: list[str] = []
 
     def conv(data: str, name: str, channels: int, stride: int, padding: str) -> str:
-        attributes: dict[str, Any] = {"strides": [stride] * 2}
+        how = {"same": 'auto_pad = "SAME_UPPER"', "own": "pads = [1, 1, 1, 1]"}.get(padding, "")
         if padding == "pad":
-            pads = constant(np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), f"{name}_pads")
-            nodes.append(helper.make_node("Pad", [data, pads], [f"{name}_padded"], f"{name}_pad"))
+            held[f"{name}_pads"] = PADS
+            lines.append(f"[{name}_pad] {name}_padded = Pad ({data}, {name}_pads)")
             data = f"{name}_padded"
-        elif padding == "same":
-            attributes["auto_pad"] = "SAME_UPPER"
-        else:
-            attributes["pads"] = [1, 1, 1, 1]
         kernel = draw.standard_normal((width, channels, 3, 3), np.float32) / (3 * channels**0.5)
-        weight = constant(kernel.astype(np.float32), f"{name}_weight")
-        nodes.append(helper.make_node("Conv", [data, weight], [f"{name}_y"], name, **attributes))
-        nodes.append(helper.make_node("Relu", [f"{name}_y"], [f"{name}_relu"], f"{name}_act"))
+        held[f"{name}_weight"] = kernel.astype(np.float32)
+        given = ", ".join(filter(None, [f"strides = [{stride}, {stride}]", how]))
+        lines.append(f"[{name}] {name}_y = Conv <{given}> ({data}, {name}_weight)")
+        lines.append(f"[{name}_act] {name}_relu = Relu ({name}_y)")
         return f"{name}_relu"
 
     data = conv("image", "stem", 3, 2, "pad")
-    nodes.append(
-        helper.make_node(
-            "MaxPool",
-            [data],
-            ["pooled"],
-            "pool",
-            kernel_shape=[3, 3],
-            strides=[2, 2],
-            auto_pad="SAME_UPPER",
-        )
-    )
+    pool = 'MaxPool <kernel_shape = [3, 3], strides = [2, 2], auto_pad = "SAME_UPPER">'
+    lines.append(f"[pool] pooled = {pool} ({data})")
     data = "pooled"
     for block in range(blocks):
         hidden = conv(data, f"block{block}", width, 1, ("pad", "same", "pad", "own")[block % 4])
         if block % 2:
-            nodes.append(
-                helper.make_node("Add", [data, hidden], [f"sum{block}"], f"block{block}_add")
-            )
+            lines.append(f"[block{block}_add] sum{block} = Add ({data}, {hidden})")
             hidden = f"sum{block}"
         data = hidden
-    nodes.append(helper.make_node("GlobalAveragePool", [data], ["y"], "head"))
-    return _model(nodes, held, [1, 3, 224, 224], [1, width, 1, 1])
+    lines.append(f"[head] y = GlobalAveragePool ({data})")
+    return _model("1, 3, 224, 224", f"1, {width}, 1, 1", lines, held)
 
 
 def chain(count: int, kind: str) -> onnx.ModelProto:
     """`count` nodes in a row on one channel: `Pad` and Conv in turns, or Convs with SAME_UPPER."""
     weight = np.random.default_rng(3).standard_normal((1, 1, 3, 3)).astype(np.float32)
-    held = [numpy_helper.from_array(weight, "weight")]
-    pads = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)
-    nodes: list[onnx.NodeProto] = []
-    if kind == "shared":
-        held.append(numpy_helper.from_array(pads, "pads"))
-    data = "image"
+    held: dict[str, np.ndarray[Any, Any]] = {"weight": weight}
+    held |= {"pads": PADS} if kind == "shared" else {}
+    lines, data = list[str](), "image"
     for index in range(count if kind == "same" else count // 2):
-        name = f"conv{index}"
-        extra: dict[str, Any] = {}
-        if kind == "same":
-            extra["auto_pad"] = "SAME_UPPER"
-        else:
+        how = ' <auto_pad = "SAME_UPPER">' * (kind == "same")
+        if kind != "same":
             amounts = "pads" if kind == "shared" else f"pads{index}"
-            if kind != "shared":
-                held.append(numpy_helper.from_array(pads, amounts))
-            nodes.append(helper.make_node("Pad", [data, amounts], [f"p{index}"], f"pad{index}"))
+            held[amounts] = PADS
+            lines.append(f"[pad{index}] p{index} = Pad ({data}, {amounts})")
             data = f"p{index}"
-        nodes.append(helper.make_node("Conv", [data, "weight"], [f"y{index}"], name, **extra))
+        lines.append(f"[conv{index}] y{index} = Conv{how} ({data}, weight)")
         data = f"y{index}"
-    nodes.append(helper.make_node("Identity", [data], ["y"], "head"))
-    return _model(nodes, held, [1, 1, 8, 8], [1, 1, 8, 8])
+    return _model("1, 1, 8, 8", "1, 1, 8, 8", [*lines, f"[head] y = Identity ({data})"], held)
 
 
 def _model(
-    nodes: list[onnx.NodeProto], held: list[onnx.TensorProto], reads: list[int], gives: list[int]
+    reads: str, gives: str, lines: list[str], held: dict[str, np.ndarray[Any, Any]]
 ) -> onnx.ModelProto:
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, reads)
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, gives)
-    graph = helper.make_graph(nodes, "benchmark", [image], [output], held)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    signature = f"benchmark (float[{reads}] image) => (float[{gives}] y)"
+    text = f'<ir_version: 9, opset_import: ["" : 17]> {signature} {{ {" ".join(lines)} }}'
+    model = onnx.parser.parse_model(text)
+    tensors = (numpy_helper.from_array(array, name) for name, array in held.items())
+    model.graph.initializer.extend(tensors)
+    return model
 
 
 if __name__ == "__main__":

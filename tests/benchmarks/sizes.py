@@ -8,183 +8,117 @@ import argparse
 import gc
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Final
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 
-COUNTS = (500, 1_000, 2_000, 4_000, 8_000)
+COUNTS: Final = (500, 1_000, 2_000, 4_000, 8_000)
+HEAD: Final = '<ir_version: 9, opset_import: ["" : 18]> g (float[1, 1, height, width] x) => (y)'
 
 
-class Builder:
-    """A network in the making, on one channel of open height and width."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.held: dict[str, onnx.TensorProto] = {}
-        self.data = "image"
-
-    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """A node; returns the name of its output."""
-        name = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], name, **attributes))
-        return name
-
-    def constant(self, values: Any, dtype: type[np.generic] = np.int64) -> str:
-        """A Constant of its own, as TorchScript's exporter writes."""
-        return self.add("Constant", value=numpy_helper.from_array(np.asarray(values, dtype)))
-
-    def held_as(self, name: str, values: Any, dtype: type[np.generic] = np.int64) -> str:
-        """An initializer, shared by name."""
-        self.held[name] = numpy_helper.from_array(np.asarray(values, dtype), name)
-        return name
-
-    def conv(self, kernel: int, stride: int, **attributes: Any) -> None:
-        """A convolution of the data, with its activation."""
-        weight = self.held_as(f"weight_{kernel}", np.ones((1, 1, kernel, kernel)), np.float32)
-        self.data = self.add("Conv", self.data, weight, strides=[stride] * 2, **attributes)
-        self.data = self.add("Relu", self.data)
-
-    def model(self) -> onnx.ModelProto:
-        """What has been made."""
-        shape: list[int | str | None] = [1, 1, "height", "width"]
-        graph = helper.make_graph(
-            self.nodes,
-            "sizes",
-            [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info(self.data, TensorProto.FLOAT, None)],
-            list(self.held.values()),
-        )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+def same(place: int, kernel: int, stride: int) -> str:
+    """timm's Conv2dSame, node by node as TorchScript's exporter writes it; reads x, gives y."""
+    lines = []
+    for axis, name in ((2, "h"), (3, "w")):
+        lines.append(f"""
+            {name}0 = Shape (x) {name}1 = Constant <value_int = {axis}> ()
+            {name}2 = Gather <axis = 0> ({name}0, {name}1) {name}3 = Cast <to = 1> ({name}2)
+            {name}4 = Constant <value_float = {stride}.0> () {name}5 = Div ({name}3, {name}4)
+            {name}6 = Ceil ({name}5) {name}7 = Constant <value_float = 1.0> ()
+            {name}8 = Sub ({name}6, {name}7) {name}9 = Mul ({name}8, {name}4)
+            {name}10 = Constant <value_float = {kernel}.0> () {name}11 = Add ({name}9, {name}10)
+            {name}12 = Cast <to = 1> ({name}2) {name}13 = Sub ({name}11, {name}12)
+            {name}14 = Constant <value_float = 0.0> () {name}15 = Clip ({name}13, {name}14, )
+            {name}16 = Constant <value_float = 2.0> () {name}17 = Div ({name}15, {name}16)
+            {name}18 = Cast <to = 7> ({name}17) {name}19 = Cast <to = 1> ({name}18)
+            {name}20 = Sub ({name}15, {name}19) {name}21 = Constant <value_ints = [0]> ()
+            {name}22 = Unsqueeze ({name}19, {name}21) {name}23 = Unsqueeze ({name}20, {name}21)""")
+    lines.append(f"""
+        amounts = Concat <axis = 0> (w22, w23, h22, h23) shape = Shape (amounts)
+        c0 = Constant <value_ints = [0]> () count = Gather <axis = 0> (shape, c0)
+        c8 = Constant <value_ints = [8]> () less = Sub (c8, count) fill = ConstantOfShape (less)
+        none = Cast <to = 7> (fill) whole = Cast <to = 7> (amounts)
+        all = Concat <axis = 0> (whole, none) two = Constant <value_ints = [-1, 2]> ()
+        pairs = Reshape (all, two) last = Constant <value_ints = [-1]> ()
+        first = Constant <value_ints = [-9223372036854775807]> ()
+        back = Slice (pairs, last, first, c0, last) turned = Transpose <perm = [1, 0]> (back)
+        pads = Reshape (turned, last) padded = Pad (x, pads)
+        conv = Conv <strides = [{stride}, {stride}]> (padded, k{kernel}) y = Relu (conv)""")
+    return "".join(lines)
 
 
-def same(build: Builder, kernel: int, stride: int) -> None:
-    """timm's Conv2dSame, node by node as TorchScript's exporter writes it."""
-
-    def total(axis: int) -> str:
-        size = build.add("Gather", build.add("Shape", build.data), build.constant(axis), axis=0)
-        real = build.add("Cast", size, to=TensorProto.FLOAT)
-        steps = build.add("Ceil", build.add("Div", real, build.constant(stride, np.float32)))
-        less = build.add("Sub", steps, build.constant(1, np.float32))
-        wide = build.add("Mul", less, build.constant(stride, np.float32))
-        reach = build.add("Add", wide, build.constant(kernel - 1, np.float32))
-        whole = build.add("Add", reach, build.constant(1, np.float32))
-        short = build.add("Sub", whole, build.add("Cast", size, to=TensorProto.FLOAT))
-        return build.add("Clip", short, build.constant(0, np.float32), "")
-
-    def both(amount: str) -> list[str]:
-        half = build.add("Div", amount, build.constant(2, np.float32))
-        begin = build.add("Cast", build.add("Cast", half, to=TensorProto.INT64), to=1)
-        parts = (begin, build.add("Sub", amount, begin))
-        return [build.add("Unsqueeze", part, build.constant([0])) for part in parts]
-
-    height, width = total(2), total(3)
-    amounts = build.add("Concat", *both(width), *both(height), axis=0)
-    count = build.add("Gather", build.add("Shape", amounts), build.constant([0]), axis=0)
-    none = build.add("ConstantOfShape", build.add("Sub", build.constant([8]), count))
-    none = build.add("Cast", none, to=TensorProto.INT64)
-    whole = build.add("Cast", amounts, to=TensorProto.INT64)
-    pairs = build.add("Reshape", build.add("Concat", whole, none, axis=0), build.constant([-1, 2]))
-    backwards = build.add(
-        "Slice", pairs, build.constant([-1]), build.constant([-(2**63) + 1]), build.constant([0]),
-        build.constant([-1]),
-    )  # fmt: skip
-    turned = build.add("Transpose", backwards, perm=[1, 0])
-    pads = build.add("Reshape", turned, build.constant([-1]))
-    build.data = build.add("Pad", build.data, pads, mode="constant")
-    build.conv(kernel, stride)
+def doubled(*_: object) -> str:
+    """Twice the size, and a convolution."""
+    return """up = Resize <mode = "nearest"> (x, , scales)
+        conv = Conv <pads = [1, 1, 1, 1]> (up, k3) y = Relu (conv)"""
 
 
-def atrous(build: Builder, kernel: int, rate: int) -> None:
+def strided(*_: object) -> str:
+    """SAME with a stride."""
+    return """conv = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, k3) y = Relu (conv)"""
+
+
+def atrous(place: int, rate: int, *_: object) -> str:
     """A dilated convolution as tf2onnx writes it: padded to a multiple of the rate, and cropped."""
-    size = build.add("Shape", build.data)
-    block = build.held_as(f"rate_{rate}", [rate, rate])
-    spatial = build.add(
-        "Slice", size, build.held_as("two", [2]), build.held_as("four", [4]),
-        build.held_as("zero", [0]),
-    )  # fmt: skip
-    spatial = build.add("Cast", spatial, to=TensorProto.INT32)
-    block = build.add("Cast", block, to=TensorProto.INT32)
-    reach = (kernel - 1) * rate
-    base = build.held_as(f"base_{reach}", [reach // 2] * 2, np.int32)
-    end = build.held_as(f"end_{reach}", [reach - reach // 2] * 2, np.int32)
-    full = build.add("Add", build.add("Add", spatial, base), end)
-    rest = build.add("Sub", full, build.add("Mul", build.add("Div", full, block), block))
-    lack = build.add("Sub", block, rest)
-    extra = build.add("Sub", lack, build.add("Mul", build.add("Div", lack, block), block))
-    begins = build.add("Cast", base, to=TensorProto.INT64)
-    ends = build.add("Cast", build.add("Add", end, extra), to=TensorProto.INT64)
-    nothing = build.held_as("nothing", [0, 0])
-    pads = build.add("Concat", nothing, begins, nothing, ends, axis=0)
-    padded = build.add("Pad", build.data, pads, mode="constant")
-    weight = build.held_as(f"weight_{kernel}", np.ones((1, 1, kernel, kernel)), np.float32)
-    full_size = build.add("Conv", padded, weight, dilations=[rate] * 2)
-    crop = build.add("Cast", extra, to=TensorProto.INT64)
-    largest = build.held_as("largest", [2**31 - 1] * 2)
-    uncut = build.add("Equal", crop, nothing)
-    cut = build.add("Cast", build.add("Not", uncut), to=TensorProto.INT64)
-    stop = build.add(
-        "Add",
-        build.add("Mul", largest, build.add("Cast", uncut, to=TensorProto.INT64)),
-        build.add("Mul", crop, build.add("Neg", cut)),
-    )
-    axes = build.held_as("axes", [2, 3])
-    build.data = build.add("Relu", build.add("Slice", full_size, nothing, stop, axes))
+    return f"""
+        size = Shape (x) two = Constant <value_ints = [2]> () four = Constant <value_ints = [4]> ()
+        from = Constant <value_ints = [0]> () sides = Slice (size, two, four, from)
+        block = Constant <value_ints = [{rate}, {rate}]> ()
+        base = Constant <value_ints = [{rate}, {rate}]> () reach = Add (sides, base)
+        full = Add (reach, base) div = Div (full, block) mul = Mul (div, block)
+        rest = Sub (full, mul) lack = Sub (block, rest) div2 = Div (lack, block)
+        mul2 = Mul (div2, block) extra = Sub (lack, mul2) ends = Add (base, extra)
+        none = Constant <value_ints = [0, 0]> ()
+        pads = Concat <axis = 0> (none, base, none, ends) padded = Pad (x, pads)
+        conv = Conv <dilations = [{rate}, {rate}]> (padded, k3)
+        largest = Constant <value_ints = [2147483647, 2147483647]> () uncut = Equal (extra, none)
+        not = Not (uncut) cut = Cast <to = 7> (not) is = Cast <to = 7> (uncut)
+        far = Mul (largest, is) neg = Neg (cut) near = Mul (extra, neg) stop = Add (far, near)
+        axes = Constant <value_ints = [2, 3]> () crop = Slice (conv, none, stop, axes)
+        y = Relu (crop)"""
 
 
-def timm(count: int) -> onnx.ModelProto:
-    """Conv2dSame behind Conv2dSame, five of them with stride 2."""
-    build, number = Builder(), 0
-    while len(build.nodes) < count:
-        same(build, (3, 5, 7)[number % 3], 2 if number % 4 == 0 and number < 20 else 1)
-        number += 1
-    return build.model()
-
-
-def hourglasses(count: int) -> onnx.ModelProto:
-    """Down by 32 through Conv2dSame, up again through Resize, and so on."""
-    build, number = Builder(), 0
-    scales = build.held_as("scales", [1, 1, 2, 2], np.float32)
-    while len(build.nodes) < count:
-        if number % 10 < 5:
-            same(build, 3, 2)
-        else:
-            build.data = build.add("Resize", build.data, "", scales, mode="nearest")
-            build.conv(3, 1, pads=[1, 1, 1, 1])
-        number += 1
-    return build.model()
-
-
-def tensorflow(count: int) -> onnx.ModelProto:
-    """SAME with strides, then dilated convolutions of growing rates."""
-    build, number = Builder(), 0
-    for _ in range(4):
-        build.conv(3, 2, auto_pad="SAME_UPPER")
-    while len(build.nodes) < count:
-        atrous(build, 3, (2, 4, 6, 12)[number % 4])
-        number += 1
-    return build.model()
-
-
-def deep(count: int) -> onnx.ModelProto:
-    """Ten strides of 2 through Conv2dSame, so that only every 1,024th size is alike, and on."""
-    build, number = Builder(), 0
-    while len(build.nodes) < count:
-        same(build, 3, 2 if number < 10 else 1)
-        number += 1
-    return build.model()
-
-
-KINDS: dict[str, Callable[[int], onnx.ModelProto]] = {
-    "timm's Conv2dSame, five strides of 2": timm,
-    "the same, down by 32 and up again": hourglasses,
-    "tf2onnx's dilated convolutions": tensorflow,
-    "Conv2dSame, ten strides of 2": deep,
+Block = tuple[Callable[..., str], tuple[int, ...]]
+KINDS: Final[dict[str, Callable[[int], Block]]] = {
+    "timm's Conv2dSame, five strides of 2": lambda number: (
+        same,
+        ((3, 5, 7)[number % 3], 2 if number % 4 == 0 and number < 20 else 1),
+    ),
+    "the same, down by 32 and up again": lambda number: (
+        (same, (3, 2)) if number % 10 < 5 else (doubled, ())
+    ),
+    "tf2onnx's dilated convolutions": lambda number: (
+        (strided, ()) if number < 4 else (atrous, ((2, 4, 6, 12)[number % 4],))
+    ),
+    "Conv2dSame, ten strides of 2": lambda number: (same, (3, 2 if number < 10 else 1)),
 }
+"""What the block of each number is."""
+
+
+def network(kind: Callable[[int], Block], count: int) -> onnx.ModelProto:
+    """Blocks in a row, of about so many nodes; each names its tensors anew."""
+    held = [f"float[1, 1, {k}, {k}] k{k} = {{{', '.join(['1'] * k * k)}}}" for k in (3, 5, 7)]
+    model = onnx.parser.parse_model(
+        f"{HEAD} <{', '.join(held)}, float[4] scales = {{1, 1, 2, 2}}> {{}}"
+    )
+    shared, number = {each.name for each in model.graph.initializer}, 0
+    nodes = model.graph.node
+    while len(nodes) < count:
+        build, given = kind(number)
+        block = onnx.parser.parse_graph(
+            f"g (float[] x) => (float[] y) {{ {build(number, *given)} }}"
+        )
+        names = {"x": f"y_{number - 1}" if number else "x", "": ""}
+        for node in block.node:
+            for field in (node.input, node.output):
+                field[:] = [n if n in shared else names.get(n, f"{n}_{number}") for n in field]
+        nodes.extend(block.node)
+        number += 1
+    model.graph.output[0].name = nodes[-1].output[0]
+    return model
 
 
 def seconds(graph: Graph, times: int) -> float:
@@ -209,8 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.disable()
     print(f"| CPU seconds by number of nodes | {' | '.join(f'{count:,}' for count in COUNTS)} |")
     print(f"| --- |{' ---: |' * len(COUNTS)}")
-    for title, make in KINDS.items():
-        figures = [seconds(Graph.from_proto(make(count)), options.times) for count in COUNTS]
+    for title, kind in KINDS.items():
+        graphs = [Graph.from_proto(network(kind, count)) for count in COUNTS]
+        figures = [seconds(graph, options.times) for graph in graphs]
         print(f"| {title} | {' | '.join(f'{each:.2f}' for each in figures)} |", flush=True)
 
 

@@ -8,50 +8,39 @@ assertions, and the `strict` of a `zip`, which is one.
 
 import ast
 import random
-import re
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-COMPARISONS: Final[dict[type[ast.cmpop], tuple[str, tuple[str, ...]]]] = {
-    ast.Lt: ("<", ("<=", ">=")),
-    ast.LtE: ("<=", ("<", ">")),
-    ast.Gt: (">", (">=", "<=")),
-    ast.GtE: (">=", (">", "<")),
-    ast.Eq: ("==", ("!=",)),
-    ast.NotEq: ("!=", ("==",)),
-    ast.In: ("in", ("not in",)),
-    ast.NotIn: (r"not\s+in", ("in",)),
-    ast.Is: ("is", ("is not",)),
-    ast.IsNot: (r"is\s+not", ("is",)),
+COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
 }
-"""The pattern of each comparison, and what stands in its place."""
-
-ARITHMETIC: Final[dict[type[ast.operator], tuple[str, str]]] = {
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "//"),
-    ast.FloorDiv: ("//", "*"),
-    ast.Div: ("/", "*"),
-    ast.Mod: ("%", "//"),
-    ast.Pow: ("**", "*"),
-    ast.BitAnd: ("&", "|"),
-    ast.BitOr: ("|", "&"),
-    ast.LShift: ("<<", ">>"),
-    ast.RShift: (">>", "<<"),
+ARITHMETIC: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
 }
-"""Each operator, and what stands in its place."""
-
-EMPTY: Final = {
-    "list": "[]",
-    "dict": "{}",
-    "Mapping": "{}",
-    "Sequence": "()",
-    "Iterable": "()",
-    "Collection": "()",
-    "set": "set()",
-    "frozenset": "frozenset()",
-}
+EMPTY: Final = {"list": "[]", "dict": "{}", "Mapping": "{}", "Sequence": "()", "Iterable": "()",
+                "Collection": "()", "set": "set()", "frozenset": "frozenset()"}  # fmt: skip
 """What a function may return in place of its result, by the type it is said to return."""
 
 _SKIPPED: Final = {"annotation", "returns", "decorator_list", "type_params"}
@@ -60,7 +49,7 @@ _TYPES: Final = {"bool", "bytes", "dict", "float", "int", "list", "set", "str", 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One edit of one file.
+    """One edit of one file: bytes from `start` to `end` become a text.
 
     Attributes:
         path: The file, from the root of the checkout.
@@ -68,9 +57,8 @@ class Fault:
         column: The same in the line, from 1, in bytes.
         start: The first byte that goes.
         end: The byte behind the last that goes.
-        old: The lines it changes, without indentation, in one.
-        new: The same with the fault.
-        text: What stands in place of these bytes.
+        old: What goes, in one line.
+        text: What stands in place of it.
     """
 
     path: str
@@ -79,11 +67,10 @@ class Fault:
     start: int
     end: int
     old: str
-    new: str
     text: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column}: {self.old}  ->  {self.new}"
+        return f"{self.path}:{self.line}:{self.column}: {self.old}  ->  {self.text}"
 
     def planted(self, data: bytes) -> bytes:
         """The file with the fault."""
@@ -109,149 +96,106 @@ def sample(faults: list[Fault], count: int, seed: int) -> list[Fault]:
 
 def faults_of(path: str, data: bytes) -> list[Fault]:
     """Every fault of one file."""
-    reader = _Reader(path, data)
-    reader.visit(ast.parse(data))
-    found = {(fault.start, fault.end, fault.text): fault for fault in reader.found}
+    lines = [0]
+    for line in data.splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+    found = {}
+    for node, text in _edits(ast.parse(data), None):
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = lines[node.lineno - 1] + node.col_offset
+        end = lines[node.end_lineno - 1] + node.end_col_offset
+        old = " ".join(data[start:end].decode().split())
+        place = path, node.lineno, node.col_offset + 1
+        found[start, end, text] = Fault(*place, start, end, old, text)
     return [found[key] for key in sorted(found)]
 
 
-class _Reader(ast.NodeVisitor):
-    """Gathers the faults of one file."""
-
-    def __init__(self, path: str, data: bytes) -> None:
-        self.path = path
-        self.data = data
-        self.found: list[Fault] = []
-        self._lines = [0, *(match.end() for match in re.finditer(rb"\n", data)), len(data)]
-        self._function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
-
-    def visit(self, node: ast.AST) -> None:
-        """Gathers those of a node, and those below it."""
-        if _is_no_behaviour(node):
-            return
-        self._one(node)
-        outer = self._function
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self._function = node
-        for name, value in ast.iter_fields(node):
-            if name not in _SKIPPED and not (name == "keywords" and _is_zip(node)):
-                for below in value if isinstance(value, list) else [value]:
-                    if isinstance(below, ast.AST):
-                        self.visit(below)
-        self._function = outer
-
-    def _one(self, node: ast.AST) -> None:
-        match node:
-            case ast.Compare():
-                sides = [node.left, *node.comparators]
-                for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
-                    pattern, others = COMPARISONS[type(operator)]
-                    self._between(left, right, pattern, *others)
-            case ast.BoolOp():
-                words = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-                for left, right in zip(node.values, node.values[1:], strict=False):
-                    self._between(left, right, *words)
-            case ast.BinOp() if type(node.op) in ARITHMETIC and not _joins(node):
-                sign, other = ARITHMETIC[type(node.op)]
-                self._between(node.left, node.right, re.escape(sign), other)
-            case ast.UnaryOp(op=ast.Not() | ast.USub()):
-                start = self._at(node)[0]
-                word = re.compile(rb"not\s+|not(?=\()|-\s*").match(self.data, start)
-                assert word, f"{self.path}:{node.lineno}"
-                self._add(start, word.end(), "")
-            case ast.Constant(value=bool(value)):
-                self._instead(node, str(not value))
-            case ast.Constant(value=int(value)):
-                self._instead(node, str(value + 1), str(value - 1))
-            case ast.If() | ast.IfExp():
-                self._condition(node.test, "True", "False")
-            case ast.While():
-                self._condition(node.test, "False")
-            case ast.comprehension():
-                for test in node.ifs:
-                    self._condition(test, "True", "False")
-            case ast.Return():
-                self._returned(node)
-            case ast.Continue():
-                self._instead(node, "break", "pass")
-            case ast.Break():
-                self._instead(node, "continue", "pass")
-            case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Delete():
-                self._instead(node, "pass")
-            case ast.Expr(value=ast.Yield() | ast.YieldFrom()) if self._yields_elsewhere():
-                self._instead(node, "pass")
-            case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
-                self._instead(node, "pass")
-
-    def _returned(self, node: ast.Return) -> None:
-        """Another result, of the type that the function is said to return."""
-        if node.value is None:
-            self._instead(node, "pass")
-            return
-        kind = self._function and self._function.returns
-        said = ast.unparse(kind) if kind else ""
-        if said == "bool" and not isinstance(node.value, ast.Constant):
-            self._instead(node.value, "True", "False")
-        if said.endswith("| None"):
-            self._instead(node.value, "None")
-        name = said.partition("[")[0]
-        if name in EMPTY and "|" not in said:
-            self._instead(node.value, EMPTY[name])
-        if said.startswith("tuple[") and said.endswith(", ...]") and "|" not in said:
-            self._instead(node.value, "()")
-
-    def _yields_elsewhere(self) -> bool:
-        """Whether the function stays a generator without one of its yields."""
-        body = ast.walk(self._function) if self._function else ()
-        return sum(isinstance(node, ast.Yield | ast.YieldFrom) for node in body) > 1
-
-    def _condition(self, test: ast.expr, *values: str) -> None:
-        named = any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
-        if not named and not isinstance(test, ast.Constant):
-            self._instead(test, *values)
-
-    def _between(self, left: ast.expr, right: ast.expr, pattern: str, *others: str) -> None:
-        """Another operator between two operands; brackets and ends of lines may stand there too."""
-        gap = re.compile(rf"[\s)]*({pattern})[\s(]".encode())
-        found = gap.match(self.data, self._at(left)[1], self._at(right)[0])
-        if found:  # not where a comment stands between
-            for other in others:
-                self._add(*found.span(1), other)
-
-    def _instead(self, node: ast.expr | ast.stmt, *texts: str) -> None:
-        start, end = self._at(node)
-        for text in texts:
-            self._add(start, end, text)
-
-    def _at(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """The first byte of a node, and the one behind its last."""
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return (
-            self._lines[node.lineno - 1] + node.col_offset,
-            self._lines[node.end_lineno - 1] + node.end_col_offset,
-        )
-
-    def _add(self, start: int, end: int, text: str) -> None:
-        line = self.data.count(b"\n", 0, start)
-        first, last = self._lines[line], self.data.find(b"\n", end)
-        before, behind = self.data[first:start], self.data[end : last if last >= 0 else None]
-        fault = Fault(
-            self.path,
-            line + 1,
-            start - first + 1,
-            start,
-            end,
-            _in_one(before + self.data[start:end] + behind),
-            _in_one(before + text.encode() + behind),
-            text,
-        )
-        if self.data[start:end] != text.encode():
-            self.found.append(fault)
+Placed = ast.expr | ast.stmt
 
 
-def _in_one(data: bytes) -> str:
-    return " ".join(data.decode().split())
+def _edits(
+    node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef | None
+) -> Iterator[tuple[Placed, str]]:
+    """The faults of a node, and of those below it: what goes, and what stands in its place."""
+    if _is_no_behaviour(node):
+        return
+    yield from _of_one(node, function)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        function = node
+    for name, value in ast.iter_fields(node):
+        if name not in _SKIPPED and not (name == "keywords" and _is_zip(node)):
+            for below in value if isinstance(value, list) else [value]:
+                if isinstance(below, ast.AST):
+                    yield from _edits(below, function)
+
+
+def _of_one(
+    node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef | None
+) -> Iterator[tuple[Placed, str]]:
+    match node:
+        case ast.Compare():
+            for place, operator in enumerate(node.ops):
+                for other in COMPARISONS[type(operator)]:
+                    copy = deepcopy(node)
+                    copy.ops[place] = other()
+                    yield node, f"({ast.unparse(copy)})"
+        case ast.BoolOp():
+            for place in range(len(node.values)):
+                left = [each for at, each in enumerate(node.values) if at != place]
+                rest = ast.BoolOp(node.op, left) if len(left) > 1 else left[0]
+                yield node, f"({ast.unparse(rest)})"
+        case ast.BinOp() if type(node.op) in ARITHMETIC and not _joins(node):
+            other_way = ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
+            yield node, f"({ast.unparse(other_way)})"
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            yield node, f"({ast.unparse(node.operand)})"
+        case ast.Constant(value=bool(value)):
+            yield node, str(not value)
+        case ast.Constant(value=int(value)):
+            yield from ((node, str(value + 1)), (node, str(value - 1)))
+        case ast.If() | ast.IfExp() | ast.While() if not _names_or_is_constant(node.test):
+            yield from (
+                (node.test, text) for text in ("True", "False")[isinstance(node, ast.While) :]
+            )
+        case ast.comprehension():
+            yield from ((test, text) for test in node.ifs for text in ("True", "False"))
+        case ast.Return():
+            yield from _returned(
+                node, ast.unparse(function.returns) if function and function.returns else ""
+            )
+        case ast.Continue():
+            yield from ((node, "break"), (node, "pass"))
+        case ast.Break():
+            yield from ((node, "continue"), (node, "pass"))
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Delete():
+            yield node, "pass"
+        case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
+            inside = ast.walk(function) if function else ()
+            if sum(isinstance(each, ast.Yield | ast.YieldFrom) for each in inside) > 1:
+                yield node, "pass"  # it stays a generator
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield node, "pass"
+
+
+def _returned(node: ast.Return, said: str) -> Iterator[tuple[Placed, str]]:
+    """Another result, of the type that the function is said to return."""
+    if node.value is None:
+        yield node, "pass"
+        return
+    if said == "bool" and not isinstance(node.value, ast.Constant):
+        yield from ((node.value, "True"), (node.value, "False"))
+    if said.endswith("| None"):
+        yield node.value, "None"
+    elif "|" not in said and (name := said.partition("[")[0]) in EMPTY:
+        yield node.value, EMPTY[name]
+    elif "|" not in said and said.startswith("tuple[") and said.endswith(", ...]"):
+        yield node.value, "()"
+
+
+def _names_or_is_constant(test: ast.expr) -> bool:
+    named = any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
+    return named or isinstance(test, ast.Constant)
 
 
 def _is_no_behaviour(node: ast.AST) -> bool:

@@ -3,14 +3,12 @@
 # mypy: disable-error-code="func-returns-value"
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -21,8 +19,7 @@ from onnx import helper, numpy_helper
 
 import onnxpad
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.file.proto_walk import is_external, tensors
-from onnxpad.file.skeleton import encode
+from onnxpad.file.proto_walk import tensors
 from onnxpad.graph import Graph
 from tests.support import Array, onnxpad_runs, run
 
@@ -78,16 +75,6 @@ def split(
     path = folder / "net.onnx"
     path.write_bytes(model.SerializeToString())
     return path
-
-
-def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
-    """The model with the elements of all its tensors inside, as onnx reads them."""
-    for tensor in tensors(model):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-            tensor.ClearField("data_location")
-            del tensor.external_data[:]
-    return model
 
 
 def computed(path: Path) -> Array:
@@ -157,51 +144,6 @@ class TestSaving:
             shutil.rmtree(source.parent / "deep")
         assert np.array_equal(computed(source.with_name("out.onnx")), expected)
 
-    def test_in_place_and_inside(self, source: Path, expected: Array) -> None:
-        onnxpad.fix(source, validate=False).save(source, external_data="inline")
-        shutil.rmtree(source.parent / "deep")
-        assert np.array_equal(computed(source), expected)
-
-    @pytest.mark.parametrize("lengths", [True, False])
-    def test_every_place_of_tensors_comes_inside(self, tmp_path: Path, lengths: bool) -> None:
-        model = everywhere()
-        whole = onnx.ModelProto.FromString(model.SerializeToString())
-        names = {tensor.name: "all.bin" for tensor in tensors(model)}
-        path = split(model, tmp_path / "a", names, lengths=lengths)
-        graph = Graph.load(path)
-        referring = onnx.load(path, load_external_data=False)
-        assert len([*filter(is_external, tensors(referring))]) == len(list(tensors(whole)))
-        graph.model.write(tmp_path / "out.onnx", external_data="inline")
-        saved = onnx.ModelProto.FromString((tmp_path / "out.onnx").read_bytes())
-        assert saved == whole
-        # All that onnx knows how to follow is where it says.
-        graph.model.write(tmp_path / "copy.onnx")
-        copied = onnx.load(tmp_path / "copy.onnx", load_external_data=False)
-        if lengths:
-            assert told(copied, tmp_path) == whole
-
-    def test_what_is_inside_already_stays_as_it_is(self, tmp_path: Path) -> None:
-        model = everywhere()
-        path = split(model, tmp_path / "a", {"initializer": "w.bin"})
-        # A function with its fields in an order that protobuf would not write.
-        odd = encode(25, encode(10, b"own") + encode(1, b"other"))
-        with path.open("ab") as file:
-            file.write(odd)
-        Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
-        assert (tmp_path / "out.onnx").read_bytes().endswith(odd)
-
-    @pytest.mark.parametrize("how", HOWS)
-    def test_a_model_without_external_data(self, tmp_path: Path, other: Path, how: How) -> None:
-        path = tmp_path / "net.onnx"
-        onnx.save(padded_conv(), path)
-        Graph.load(path).model.write(other / "out.onnx", external_data=how)
-        assert everything(other) == {"out.onnx": path.read_bytes()}
-
-    def test_only_what_is_still_read_goes_along(self, source: Path, other: Path) -> None:
-        Graph.load(source).model.write(other / "unchanged.onnx")
-        assert set(everything(other)) == {"unchanged.onnx", "pads.bin", "deep/er/w.bin"}
-        assert (other / "unchanged.onnx").read_bytes() == source.read_bytes()
-
     def test_data_that_is_there_already_is_left_alone(self, source: Path, other: Path) -> None:
         result = onnxpad.fix(source, validate=False)
         result.save(other / "one.onnx")
@@ -210,52 +152,6 @@ class TestSaving:
             assert result.save(other / "two.onnx", external_data=how) == ()
         after = (other / "deep/er/w.bin").stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-    def test_a_choice_that_there_is_not(self, source: Path, other: Path) -> None:
-        with pytest.raises(UsageError):
-            onnxpad.fix(source, validate=False).save(
-                other / "out.onnx",
-                external_data="move",  # type: ignore[arg-type]
-            )
-
-    def test_the_report_says_where_the_data_went(self, source: Path, other: Path) -> None:
-        says = r"Wrote .*, its external data to .*w\.bin \("
-        target = other / "out.onnx"
-        result = onnxpad_runs("fix", source, "-o", target, "--no-validate")
-        assert result.exit_code == 0
-        assert re.search(says, result.stdout.replace("\n", " "))
-        assert np.array_equal(computed(target), computed(target))
-
-
-def everywhere() -> onnx.ModelProto:
-    """A model with a tensor in every place that can hold one."""
-
-    def tensor(name: str) -> onnx.TensorProto:
-        kind = np.int64 if name.startswith("index") else np.float32
-        return numpy_helper.from_array(np.array([1, 2, len(name)], kind), name)
-
-    def sparse(name: str) -> onnx.SparseTensorProto:
-        return helper.make_sparse_tensor(tensor(name), tensor(f"index_{name}"), [9])
-
-    def constant(name: str) -> onnx.NodeProto:
-        return helper.make_node("Constant", [], [f"{name}_output"], value=tensor(name))
-
-    value = helper.make_tensor_value_info("body", 1, None)
-    body = helper.make_graph([constant("node_in_body")], "g", [], [value], [tensor("in_body")])
-    body.node[0].output[0] = "body"
-    model = onnx.parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17]> g (bool c, float[3] x) => (float[3] y)'
-        "{ y = Identity (x) }"
-    )
-    graph = model.graph
-    graph.initializer.extend([tensor("initializer"), tensor("second")])
-    graph.sparse_initializer.append(sparse("sparse"))
-    graph.node.append(constant("node"))
-    graph.node.append(helper.make_node("If", ["c"], ["z"], then_branch=body, else_branch=body))
-    function = model.functions.add(name="f", domain="own")
-    function.node.append(constant("function"))
-    model.training_info.add().algorithm.initializer.append(tensor("training"))
-    return model
 
 
 class TestRefusals:
@@ -275,11 +171,6 @@ class TestRefusals:
         with pytest.raises(OutputError):
             result.save(other / "out.onnx")
         assert everything(other) == before
-
-    def test_a_folder_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
-        (other / "deep/er/w.bin").mkdir(parents=True)
-        with pytest.raises(OutputError):
-            result.save(other / "out.onnx")
 
     def test_the_model_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
         (other / "deep/er").mkdir(parents=True)
@@ -307,11 +198,6 @@ class TestRefusals:
         with pytest.raises(OutputError):
             result.save(other / "out.onnx")
 
-    def test_no_folder(self, result: onnxpad.FixResult, other: Path) -> None:
-        with pytest.raises(OutputError):
-            result.save(other / "none" / "out.onnx")
-        assert list(other.iterdir()) == []
-
     def test_inside_over_2_gib(self, tmp_path: Path) -> None:
         model = padded_conv()
         refer(model.graph.initializer.add(name="huge", data_type=1, dims=[3 << 28]), "huge.bin")
@@ -321,6 +207,22 @@ class TestRefusals:
         with pytest.raises(OutputError):
             Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
         assert not (tmp_path / "out.onnx").exists()
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_data_that_went_or_was_cut_short_meanwhile(
+        self, result: onnxpad.FixResult, source: Path, other: Path, how: How
+    ) -> None:
+        data = source.parent / "deep/er/w.bin"
+        os.truncate(data, 100)
+        if how == "inline":
+            with pytest.raises(ModelError):
+                result.save(other / "out.onnx", external_data=how)
+        data.unlink()
+        with pytest.raises((OutputError, ModelError), match=r"w\.bin.* cannot be"):
+            result.save(other / "out.onnx", external_data=how)
+        with pytest.raises(UsageError):
+            result.save(other / "out.onnx", external_data="move")  # type: ignore[arg-type]
+        assert list(other.iterdir()) == []
 
     def test_data_that_grew_meanwhile(
         self, result: onnxpad.FixResult, source: Path, other: Path
@@ -335,23 +237,6 @@ class TestRefusals:
 
         with pytest.raises(OutputError):
             result.save(other / "out.onnx", progress=grow)
-        assert list(other.iterdir()) == []
-
-    @pytest.mark.parametrize("how", HOWS)
-    def test_data_that_went_meanwhile(
-        self, result: onnxpad.FixResult, source: Path, other: Path, how: How
-    ) -> None:
-        (source.parent / "deep/er/w.bin").unlink()
-        with pytest.raises((OutputError, ModelError), match=r"w\.bin.* cannot be"):
-            result.save(other / "out.onnx", external_data=how)
-        assert list(other.iterdir()) == []
-
-    def test_data_cut_short_meanwhile(
-        self, result: onnxpad.FixResult, source: Path, other: Path
-    ) -> None:
-        os.truncate(source.parent / "deep/er/w.bin", 100)
-        with pytest.raises(ModelError):
-            result.save(other / "out.onnx", external_data="inline")
         assert list(other.iterdir()) == []
 
 
@@ -377,44 +262,6 @@ class TestConstants:
             assert value.tolist() == wanted.tolist()
             assert not value.flags.writeable
             assert graph.is_external(graph.tensor(name))
-
-    def test_are_not_known_without_a_path(self, source: Path) -> None:
-        graph = Graph.from_proto(onnx.load(source, load_external_data=False))
-        assert graph.constant(graph.tensor("pads")) is None
-        assert graph.is_external(graph.tensor("pads"))
-
-    def test_that_a_caller_may_override_are_none(self, tmp_path: Path) -> None:
-        model = padded_conv()
-        model.graph.input.append(helper.make_tensor_value_info("pads", 7, [8]))
-        graph = Graph.load(split(model, tmp_path, {"pads": "pads.bin"}))
-        assert graph.constant(graph.tensor("pads")) is None
-        assert not graph.is_external(graph.tensor("pads"))
-
-    @pytest.mark.parametrize("length", [8, 72])
-    def test_of_another_length_are_refused(self, tmp_path: Path, length: int) -> None:
-        model = padded_conv()
-        refer(model.graph.initializer[1], "pads.bin", length=length)
-        (tmp_path / "pads.bin").write_bytes(bytes(72))
-        graph = Graph.load(split(model, tmp_path, {}))
-        with pytest.raises(ModelError):
-            graph.constant(graph.tensor("pads"))
-
-    def test_that_went_meanwhile_are_refused(self, source: Path) -> None:
-        graph = Graph.load(source)
-        os.truncate(source.parent / "pads.bin", 63)
-        with pytest.raises(ModelError):
-            graph.constant(graph.tensor("pads"))
-        (source.parent / "pads.bin").unlink()
-        with pytest.raises(ModelError):
-            graph.constant(graph.tensor("pads"))
-
-    def test_are_checked_against_type_and_shape_where_no_length_is_given(
-        self, tmp_path: Path
-    ) -> None:
-        path = split(padded_conv(), tmp_path, {"w": "w.bin"}, lengths=False)
-        os.truncate(tmp_path / "w.bin", 215)
-        with pytest.raises(ModelError):
-            Graph.load(path)
 
 
 class TestAmounts:
@@ -475,12 +322,6 @@ class TestWithoutPath:
             with pytest.raises(OutputError):
                 result.save(other / "out.onnx", external_data=how)
 
-    def test_says_why_amounts_are_unknown(self, source: Path) -> None:
-        result = onnxpad.fix(onnx.load(source, load_external_data=False))
-        assert not result.changed
-        reasons = {finding.reason for finding in result.findings}
-        assert any("lie in another file; pass the path of the model" in each for each in reasons)
-
 
 class TestLinks:
     """A cache of downloads: the model and its data are links to files of another folder."""
@@ -506,13 +347,6 @@ class TestLinks:
         assert np.array_equal(computed(other / "out.onnx"), expected)
         assert not (other / "w.bin").is_symlink()
 
-    def test_in_place(self, cached: Path, expected: Array) -> None:
-        command = ["fix", str(cached), "--in-place"]
-        assert onnxpad_runs(*command).exit_code == 0
-        assert cached.is_symlink()
-        assert {path.name for path in cached.resolve().parent.iterdir()} == {"aaa", "bbb"}
-        assert np.array_equal(computed(cached), expected)
-
     def test_are_no_data_for_another_model_beside_them(self, cached: Path) -> None:
         (cached.parent / "copy.onnx").write_bytes(cached.read_bytes())
         with pytest.raises(Exception, match="escapes"):
@@ -522,20 +356,6 @@ class TestLinks:
         assert {path.name for path in cached.parent.iterdir()} == {
             *("net.onnx", "w.bin", "copy.onnx")
         }
-
-    def test_are_followed_where_one_file_lies_beside_the_link(
-        self, cached: Path, other: Path, expected: Array
-    ) -> None:
-        (cached.parent / "own.bin").write_bytes(bytes(12))
-        model = onnx.load(cached, load_external_data=False)
-        model.graph.node[1].input.append("b")
-        refer(model.graph.initializer.add(name="b", data_type=1, dims=[3]), "own.bin")
-        cached.resolve().write_bytes(model.SerializeToString())
-        result = onnxpad.fix(cached)
-        assert result.validation is not None
-        assert all(run.ok and run.comparisons for run in result.validation.runs)
-        result.save(other / "out.onnx")
-        assert np.array_equal(computed(other / "out.onnx"), expected)
 
 
 class Place:
@@ -625,23 +445,6 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
         lambda it: (it.data.unlink(), it.data.hardlink_to(it.path)),
         "the model file itself",
     ),
-    "no location": (lambda it: it.says(None), "does not say which"),
-    "an offset alone": (lambda it: it.says(None, offset="0"), "does not say which"),
-    "an empty location": (lambda it: it.says(""), "does not say which"),
-    "the folder above": (lambda it: it.says("../own/../outside/w.bin"), "outside the model's"),
-    "the folder above on Windows": (lambda it: it.says("..\\own\\w.bin"), "outside the model's"),
-    "a root on Windows": (lambda it: it.says("\\w.bin"), "outside the model's"),
-    "a server on Windows": (lambda it: it.says("\\\\host\\share\\w.bin"), "outside the model's"),
-    "backslashes": (lambda it: it.says("sub\\w.bin"), "which is not in "),
-    "a name of a megabyte": (lambda it: it.says("w" * 1_000_000), "File name too long"),
-    "a name with a zero": (lambda it: it.says("w\0.bin"), "is not in"),
-    "an offset beyond the end": (lambda it: it.says("w.bin", offset="99999"), "cut short"),
-    "an offset of 2^63": (lambda it: it.says("w.bin", offset=str(2**63)), "cut short"),
-    "an offset of many digits": (lambda it: it.says("w.bin", offset="9" * 5000), "no number"),
-    "a negative offset": (lambda it: it.says("w.bin", offset="-8"), "no number"),
-    "an offset in hexadecimal": (lambda it: it.says("w.bin", offset="0x0"), "no number"),
-    "an offset with a mark": (lambda it: it.says("w.bin", offset="1_0"), "no number"),
-    "a length of 2^62": (lambda it: it.says("w.bin", length=str(2**62)), "cut short"),
 }
 
 
@@ -672,20 +475,6 @@ class TestDetours:
         return Place(tmp_path)
 
     @pytest.mark.parametrize("how", HOWS)
-    @pytest.mark.parametrize("location", ["./w.bin", "sub/../w.bin", "sub/deep/../../w.bin"])
-    def test_are_kept_where_the_model_is_written(
-        self, place: Place, how: How, location: str, expected: Array
-    ) -> None:
-        (place.path.parent / "sub" / "deep").mkdir(parents=True)
-        place.says(location)
-        result = onnxpad.fix(place.path)
-        assert result.ok
-        result.save(place.outside / "out.onnx", external_data=how)
-        assert np.array_equal(computed(place.outside / "out.onnx"), expected)
-        result.save(place.path)
-        assert np.array_equal(computed(place.path), expected)
-
-    @pytest.mark.parametrize("how", HOWS)
     def test_lead_by_way_of_links(self, place: Place, how: How, expected: Array) -> None:
         folder = place.path.parent
         (folder / "far" / "deep").mkdir(parents=True)
@@ -712,14 +501,6 @@ class TestDetours:
             result.save(place.outside / "out.onnx")
         assert not [*place.outside.iterdir()]
 
-    def test_do_not_replace_another_file(self, place: Place) -> None:
-        (place.path.parent / "sub").mkdir()
-        place.says("sub/../w.bin")
-        (place.outside / "w.bin").write_bytes(b"other")
-        with pytest.raises(OutputError):
-            onnxpad.fix(place.path, validate=False).save(place.outside / "out.onnx")
-        assert (place.outside / "w.bin").read_bytes() == b"other"
-
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made by their Unix names")
 class TestRefuses:
@@ -727,49 +508,13 @@ class TestRefuses:
     def place(self, tmp_path: Path) -> Place:
         return Place(tmp_path)
 
-    @pytest.mark.parametrize("case", REFUSED)
-    def test_in_one_line(self, place: Place, case: str) -> None:
-        spoil, says = REFUSED[case]
+    @pytest.mark.parametrize(("spoil", "why"), REFUSED.values(), ids=REFUSED)
+    def test_what_is_no_data_beside_the_model(self, place: Place, spoil: Spoil, why: str) -> None:
         spoil(place)
-        for call in (
-            lambda: onnxpad.check(place.path),
-            lambda: onnxpad.fix(place.path, validate=False),
-            lambda: onnxpad.validate(place.path, place.path),
-        ):
-            with pytest.raises(ModelError, match=says) as caught:
-                call()
+        for read in (onnxpad.fix, onnxpad.check, onnxpad.show):
+            with pytest.raises(ModelError, match=why) as caught:
+                read(place.path)
             assert "\n" not in str(caught.value)
-            assert len(str(caught.value)) < 1000
-
-    def test_and_writes_nothing(self, place: Place) -> None:
-        place.becomes(place.outside / "w.bin")
-        command = ["fix", str(place.path)]
-        for more in ([], ["--no-validate"], ["-o", str(place.outside / "out.onnx")]):
-            result = onnxpad_runs(*command, *more)
-            assert result.exit_code == 2
-        assert sorted(file.name for file in place.path.parent.iterdir()) == ["net.onnx", "w.bin"]
-        assert [file.name for file in place.outside.iterdir()] == ["w.bin"]
-
-    def test_wherever_the_tensor_is(self, place: Place) -> None:
-        model = onnx.load(place.path, load_external_data=False)
-        held = onnx.TensorProto(name="v", data_type=1, dims=[1])
-        refer(held, "v.bin")
-        held.external_data[0].Clear()
-        body = helper.make_graph([helper.make_node("Constant", [], ["c"], value=held)], "b", [], [])
-        places = {
-            "a Constant": helper.make_node("Constant", [], ["c"], value=held),
-            "a body": helper.make_node("If", ["x"], ["z"], then_branch=body),
-        }
-        for node in places.values():
-            del model.graph.node[2:], model.functions[:]
-            model.graph.node.append(node)
-            place.path.write_bytes(model.SerializeToString())
-            with pytest.raises(ModelError):
-                onnxpad.check(place.path)
-            model.functions.add(name="f", domain="d").node.append(model.graph.node.pop())
-            place.path.write_bytes(model.SerializeToString())
-            with pytest.raises(ModelError):
-                onnxpad.check(place.path)
 
     def test_no_link_that_stays_inside(self, place: Place, other: Path, expected: Array) -> None:
         (place.path.parent / "sub").mkdir()
@@ -795,43 +540,7 @@ def heavy(folder: Path, mebibytes: int) -> Path:
     return split(model, folder, {"heavy": "heavy.bin", "w": "w.bin"})
 
 
-PARTS = re.compile(r"\.(net\.onnx|out\.onnx|heavy\.bin|w\.bin)\.[0-9a-f]{16}\.part")
-
-
 class TestInterruptions:
-    @pytest.mark.parametrize("step", [1, 2, 3])
-    def test_leave_nothing(self, tmp_path: Path, other: Path, step: int) -> None:
-        result = onnxpad.fix(heavy(tmp_path / "a", 12), validate=False)
-        seen: list[list[str]] = []
-
-        def stop(*_: object) -> None:
-            seen.append([path.name for path in other.rglob("*") if path.is_file()])
-            if len(seen) == step:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            result.save(other / "out.onnx", progress=stop)
-        # Data that is whole is there before the model.
-        assert all(PARTS.fullmatch(name) or ".onnx" not in name for name in chain(*seen))
-        assert all(len([*filter(PARTS.fullmatch, names)]) <= 1 for names in seen)
-        assert seen[-1]
-        assert list(other.iterdir()) == []
-
-    def test_meet_data_before_the_model(
-        self, tmp_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        replace = Path.replace
-        order: list[str] = []
-
-        def replaces(self: Path, target: Path) -> Path:
-            order.append(target.name)
-            return replace(self, target)
-
-        monkeypatch.setattr(Path, "replace", replaces)
-        onnxpad.fix(heavy(tmp_path / "a", 1), validate=False).save(other / "out.onnx")
-        assert set(order[:2]) == {"heavy.bin", "w.bin"}
-        assert order[2:] == ["out.onnx"]
-
     def test_by_a_signal(self, tmp_path: Path, other: Path) -> None:
         source = heavy(tmp_path / "a", 0)
         model = onnx.load(source, load_external_data=False)
@@ -862,23 +571,3 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from onnxpad.__main__ import main
 main()
 """
-
-
-@pytest.mark.parametrize(
-    ("dtype", "length"),
-    [("BFLOAT16", 14), ("FLOAT16", 14), ("FLOAT8E4M3FN", 7), ("FLOAT8E5M2FNUZ", 7), ("INT4", 4)],
-)
-def test_a_length_that_is_unsaid_is_that_of_the_elements(
-    dtype: str, length: int, tmp_path: Path
-) -> None:
-    """Whatever type the installed onnx has for them in numpy, which may be larger."""
-    model = padded_conv()
-    kind = onnx.TensorProto.DataType.Value(dtype)
-    refer(model.graph.initializer.add(name="odd", data_type=kind, dims=[7]), "odd.bin")
-    onnx.save(model, tmp_path / "net.onnx")
-    (tmp_path / "odd.bin").write_bytes(bytes(range(20)))
-    result = onnxpad.fix(tmp_path / "net.onnx", validate=False)
-    result.save(tmp_path / "out.onnx", external_data="inline")
-    written = onnx.load(tmp_path / "out.onnx").graph.initializer[-1]
-    assert written.name == "odd"
-    assert written.raw_data == bytes(range(length))

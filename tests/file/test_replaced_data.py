@@ -13,7 +13,14 @@ from onnxpad.errors import OutputError
 from onnxpad.file import external
 from onnxpad.graph import Graph
 from tests.file.test_atomic_write import elsewhere, ended
-from tests.file.test_external_data import everything, padded_conv, refer, split, told
+from tests.file.test_external_data import everything, padded_conv, refer, split
+
+
+def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
+    """The model with the elements of all its tensors inside, as onnx reads them."""
+    onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+    return model
+
 
 EVENTS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "os.truncate"}
 """What a process does to files."""

@@ -12,10 +12,8 @@ import onnx.parser
 import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.file import skeleton
-from onnxpad.file.skeleton import WireError, encode, read_bytes, scan
+from onnxpad.file.skeleton import encode, read_bytes
 from onnxpad.graph import Graph
-from tests.support.rows import each_row
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -88,15 +86,6 @@ class TestReading:
         with pytest.raises(ModelError):
             Graph.load(tmp_path / "pipe")
 
-    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
-    def test_refuses_what_is_another_file_in_the_worker(self, raw: bytes, tmp_path: Path) -> None:
-        (tmp_path / "net.onnx").write_bytes(raw)
-        with (tmp_path / "net.onnx").open("rb") as file:
-            here = Path(f"/proc/self/fd/{file.fileno()}")
-            for path in (here, Path(f"/dev/fd/{file.fileno()}")):
-                with pytest.raises(ModelError):
-                    Graph.load(path)
-
     def test_refuses_or_keeps_every_truncation(self, raw: bytes, tmp_path: Path) -> None:
         refused = [not survives(raw[:length], tmp_path) for length in range(len(raw))]
         assert sum(refused) > len(raw) / 2
@@ -152,82 +141,7 @@ def survives(content: bytes, folder: Path) -> bool:
     return True
 
 
-class TestPayloads:
-    @each_row("encoding", ["raw", "packed", "unpacked", "strings"])
-    @pytest.mark.parametrize("place", ["initializer", "sparse", "attribute", "body", "function"])
-    def test_are_left_out_wherever_they_are(self, place: str, encoding: str) -> None:
-        model, tensor = onnx.parser.parse_model(MODEL), tensor_bytes(encoding)
-        # Field numbers of onnx.proto, from the tensor outwards to the model.
-        path = {
-            "initializer": (5, 7),
-            "sparse": (1, 15, 7),
-            "attribute": (5, 5, 1, 7),
-            "body": (5, 6, 5, 1, 7),
-            "function": (5, 5, 7, 25),
-        }[place]
-        content = tensor
-        for field in path:
-            content = encode(field, content)
-        skeleton = read_bytes(memoryview(model.SerializeToString() + content), "net.onnx")
-        light = skeleton.light.SerializeToString()
-        assert len(light) < len(model.SerializeToString()) + 100
-        assert b"payload" in light
-        assert b"".join(skeleton.splice({})) == model.SerializeToString() + content
-
-    def test_small_ones_stay(self, raw: bytes) -> None:
-        light = read_bytes(memoryview(raw), "net.onnx").light
-        assert light == onnx.ModelProto.FromString(raw)
-
-
-def tensor_bytes(encoding: str) -> bytes:
-    """A tensor named payload with 4,000 bytes of elements or more."""
-    if encoding == "strings":
-        words = np.array(["word"] * 1000, dtype=object)
-        return serialised(onnx.numpy_helper.from_array(words, "payload"))
-    values = np.arange(1000, dtype=np.float32)
-    tensor = onnx.numpy_helper.from_array(values, "payload")
-    if encoding == "raw":
-        return serialised(tensor)
-    tensor.ClearField("raw_data")
-    if encoding == "unpacked":
-        return serialised(tensor) + b"".join(b"\x25" + item.tobytes() for item in values)
-    tensor.float_data.extend(values)
-    return serialised(tensor)
-
-
 class TestWriting:
-    def test_gives_a_new_file_the_usual_mode(self, raw: bytes, tmp_path: Path) -> None:
-        (tmp_path / "usual").touch()
-        graph = Graph.from_proto(onnx.ModelProto.FromString(raw))
-        graph.model.write(tmp_path / "net.onnx")
-        assert (tmp_path / "net.onnx").read_bytes() == raw
-        assert (tmp_path / "net.onnx").stat().st_mode == (tmp_path / "usual").stat().st_mode
-        assert len(list(tmp_path.iterdir())) == 2
-
-    def test_in_place_keeps_mode_and_content(self, raw: bytes, tmp_path: Path) -> None:
-        path = tmp_path / "net.onnx"
-        path.write_bytes(raw)
-        path.chmod(0o640)
-        graph = Graph.load(path)
-        mark = graph.mark()
-        graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.model.write(path)
-        assert path.stat().st_mode & 0o777 == 0o640
-        assert path.read_bytes() == graph.model.to_bytes() != raw
-        graph.rollback(mark)
-        graph.model.write(path)
-        assert path.read_bytes() == raw
-
-    def test_goes_through_links(self, raw: bytes, tmp_path: Path) -> None:
-        target, link = tmp_path / "folder" / "net.onnx", tmp_path / "link.onnx"
-        target.parent.mkdir()
-        link.symlink_to(target)
-        for _ in range(2):  # a link to nothing yet, then one to a file
-            Graph.from_proto(onnx.ModelProto.FromString(raw)).model.write(link)
-            assert link.is_symlink()
-            assert target.read_bytes() == raw
-        assert list(target.parent.iterdir()) == [target]
-
     @pytest.mark.parametrize(
         "target",
         [
@@ -283,63 +197,6 @@ class TestExternalData:
         onnx.save(large(1), path, save_as_external_data=True, location="net.bin")
         return path
 
-    def test_is_neither_read_nor_moved(self, path: Path) -> None:
-        data = path.with_name("net.bin")
-        graph = Graph.load(path)
-        assert graph.model.has_external_data
-        assert graph.constant(graph.tensor("large")) is None
-        target = path.with_name("out.onnx")
-        graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.model.write(target)
-        graph.model.write(path)
-        assert path.read_bytes() == target.read_bytes()
-        assert {item.name for item in path.parent.iterdir()} == {"net.onnx", "net.bin", "out.onnx"}
-        loaded = onnx.load(target)
-        expected = np.arange(1 << 18, dtype=np.float32)
-        np.testing.assert_array_equal(
-            onnx.numpy_helper.to_array(loaded.graph.initializer[-1]), expected
-        )
-        with pytest.raises(OutputError):
-            graph.model.write(data)
-
-    @pytest.mark.parametrize(
-        ("key", "value"),
-        [
-            ("location", "other.bin"),
-            ("location", "../net.bin"),
-            ("location", "b/../../net.bin"),
-            ("location", "/net.bin"),
-            ("location", "C:/net.bin"),
-            ("location", "."),
-            ("offset", "1"),
-            ("length", "2000000"),
-            ("offset", "-1"),
-            ("length", "much"),
-        ],
-    )
-    def test_is_checked(self, path: Path, key: str, value: str) -> None:
-        model = onnx.load(path, load_external_data=False)
-        entries = model.graph.initializer[-1].external_data
-        next(entry for entry in entries if entry.key == key).value = value
-        path.write_bytes(model.SerializeToString())
-        with pytest.raises(ModelError) as caught:
-            Graph.load(path)
-        assert "'large'" in str(caught.value)
-        assert str(path) in str(caught.value)
-
-    def test_must_say_where_it_is(self, path: Path) -> None:
-        model = onnx.load(path, load_external_data=False)
-        entry = model.graph.initializer[-1].external_data[0]
-        assert entry.key == "location"
-        entry.value = ""
-        unnamed = model.SerializeToString()
-        entry.Clear()
-        entry.MergeFromString(encode(1, b"location") + encode(2, b"\xff"))
-        for raw in (unnamed, model.SerializeToString()):
-            path.write_bytes(raw)
-            with pytest.raises(ModelError):
-                Graph.load(path)
-
     def test_is_checked_in_bodies_and_functions(self, path: Path) -> None:
         model = onnx.load(path, load_external_data=False)
         tensor = model.graph.initializer.pop()
@@ -352,47 +209,3 @@ class TestExternalData:
             with pytest.raises(ModelError, match=r"gone\.bin"):
                 Graph.load(path)
             place.pop()
-
-    def test_of_a_proto_is_kept_as_it_is(self, path: Path) -> None:
-        model = onnx.load(path, load_external_data=False)
-        graph = Graph.from_proto(model)
-        assert graph.model.has_external_data
-        graph.model.write(path.parent.parent / "out.onnx")
-        assert (path.parent.parent / "out.onnx").read_bytes() == model.SerializeToString()
-
-
-class TestScan:
-    def test_records_partition_a_message(self, raw: bytes) -> None:
-        records = list(scan(memoryview(raw), 0, len(raw)))
-        assert b"".join(raw[record.begin : record.end] for record in records) == raw
-
-    @each_row(
-        "data",
-        [
-            pytest.param(b"\x02\x00", id="field-0"),
-            pytest.param(b"\x88\x80\x80\x80\x10\x00", id="field-over-32-bits"),
-            pytest.param(b"\x08" + b"\x80" * 10 + b"\x00", id="number-of-11-bytes"),
-            pytest.param(b"\x08\x80", id="number-cut-short"),
-            pytest.param(b"\x0a\x02a", id="bytes-cut-short"),
-            pytest.param(b"\x0d\x00\x00\x00", id="32-bits-cut-short"),
-            pytest.param(b"\x09\x00\x00\x00\x00", id="64-bits-cut-short"),
-            pytest.param(b"\x0b\x08\x01", id="group-without-end"),
-            pytest.param(b"\x0b\x14", id="group-ended-by-another"),
-            pytest.param(b"\x0b" * 200 + b"\x0c" * 200, id="groups-too-deep"),
-            pytest.param(b"\x0c", id="end-without-group"),
-            pytest.param(b"\x0e\x00", id="wire-type-6"),
-        ],
-    )
-    def test_refuses(self, data: bytes) -> None:
-        with pytest.raises(WireError):
-            list(scan(memoryview(data), 0, len(data)))
-
-
-def test_bytes_that_are_text_are_called_so() -> None:
-    for byte in range(256):
-        said = skeleton._describe(memoryview(b"a model" + bytes([byte])), "it", "at byte 0")
-        is_text = byte in b"\t\r\n" or 0x20 <= byte <= 0x7E
-        assert said.startswith("it is text, not") is is_text
-        assert is_text or said == (
-            "it is damaged, cut short or no ONNX model (at byte 0); export or download it again"
-        )

@@ -137,8 +137,8 @@ def test_what_stays_and_what_would_help() -> None:
     assert "Stays as it is: 1" in alone
     _, lines = told("fix", "in", "-o", "out", "--no-validate")
     assert "in/c/open.onnx: nothing to change, 1 stays -> out/c/open.onnx" in lines
-    found = [line.split(" would ")[0] for line in alone if line.startswith("Next: ")]
-    (option,) = [each.replace("onnxpad fix in/c/open.onnx ", "") for each in found]
+    whole = [line.split(" would ")[0] for line in alone if line.startswith("Next: ")]
+    (option,) = [each.replace("onnxpad fix in/c/open.onnx ", "") for each in whole]
     assert lines[-1] == f"{option} would change what stays in 2 models"
     found = {each["path"]: each for each in data("fix", "in", "-o", "out", "-q")["files"]}
     assert found["in/c/open.onnx"]["stays"] == 1

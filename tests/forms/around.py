@@ -5,8 +5,32 @@ from typing import Any, Final
 import onnx
 
 from tests.forms.outcome import Form
-from tests.mutation_cases import LINE, SAME_CONSTANTS, SAME_FORMULA
 from tests.support import W, one
+
+# timm's Conv2dSame, on one axis, for kernel 3 and stride 2.
+SAME_FORMULA = """
+    shape = Shape (x)
+    n = Slice (shape, two, three)
+    real = Cast <to = 1> (n)
+    half = Div (real, by)
+    up = Ceil (half)
+    count = Cast <to = 7> (up)
+    before = Sub (count, one)
+    reach = Mul (before, two)
+    extent = Add (reach, three)
+    missing = Sub (extent, n)
+    total = Max (missing, none)
+    begin = Div (total, two)
+    end = Sub (total, begin)
+    p = Concat <axis = 0> (none, none, begin, none, none, end)
+    a = Pad (x, p)
+    y = Conv <strides = [2]> (a, w)
+"""
+SAME_CONSTANTS = (
+    "float[1, 2, 3] w = {1, -2, 3, 5, -4, 2}, int64[1] two = {2}, int64[1] three = {3},"
+    " float[1] by = {2}, int64[1] one = {1}, int64[1] none = {0}"
+)
+LINE = "float[1, 2, L] x"
 
 
 def _sides(*amounts: int, name: str = "p") -> str:

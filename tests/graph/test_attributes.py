@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import AttributeProto, helper
 
@@ -13,8 +12,6 @@ from onnxpad.graph.model import contradiction
 from tests.support import parsed
 from tests.support.rows import each_row
 
-TENSOR = helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [1])
-GRAPH = onnx.GraphProto(name="g")
 KINDS = [
     (5, AttributeProto.INT),
     (0.5, AttributeProto.FLOAT),
@@ -40,68 +37,20 @@ def test_a_value_is_written_read_and_of_its_type_alone(value: Any, kind: int) ->
     assert [each for each in types if nodes.is_of(value, each)] == [kind]
 
 
-def test_strings_of_which_one_is_no_text_are_bytes() -> None:
-    attribute = helper.make_attribute("a", [b"b", b"\xff"])
-    assert nodes.read_value(attribute) == [b"b", b"\xff"]
-
-
-@each_row(
-    ("given", "types"),
-    [
-        (helper.make_attribute("a", TENSOR), ["TENSOR"]),
-        (helper.make_attribute("a", GRAPH), ["GRAPH"]),
-        (helper.make_attribute("a", [TENSOR]), ["TENSORS"]),
-        (AttributeProto(name="a", type=AttributeProto.TENSOR), []),
-        (AttributeProto(name="a", type=AttributeProto.GRAPH), []),
-        (AttributeProto(name="a", type=AttributeProto.SPARSE_TENSOR), []),
-        (AttributeProto(name="a", type=AttributeProto.INT, ref_attr_name="b"), []),
-        ([], ["FLOATS", "INTS", "STRINGS"]),
-        ([1, 0.5], []),
-    ],
-)
-def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
-    if isinstance(given, AttributeProto):
-        assert nodes.read_value(given) is given
-        copied = helper.make_attribute("b", 7)
-        nodes.write_value(copied, given)
-        assert copied == given
-    known = AttributeProto.AttributeType.items()
-    assert sorted(name for name, kind in known if nodes.is_of(given, kind)) == types
-
-
 @each_row(
     ("value", "normal"),
-    [
-        (True, 1),
-        (np.int32(3), 3),
-        (0.1, float(np.float32(0.1))),
-        (np.float64(0.1), float(np.float32(0.1))),
-        ("a", "a"),
-        ((1, np.int64(2)), [1, 2]),
-        (np.array([1.5, 2.5]), [1.5, 2.5]),
-        ([True, 2], [1, 2]),
-        (("a", "b"), ["a", "b"]),
-        ([b"a"], [b"a"]),
-        ([], []),
-    ],
-)
+    [(True, 1), (np.int32(3), 3), (0.1, float(np.float32(0.1))), ((1, np.int64(2)), [1, 2]),
+     (np.array([1.5, 2.5]), [1.5, 2.5]), (("a", "b"), ["a", "b"]), ([], [])],
+)  # fmt: skip
 def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
     found: Any = nodes.normal_value(value)
-    assert found == normal
-    assert type(found) is type(normal)
-    if isinstance(normal, list):
-        assert [*map(type, found)] == [*map(type, normal)]
+    assert (found, type(found)) == (normal, type(normal))
 
 
 @each_row("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])
 def test_what_no_attribute_holds(value: object) -> None:
     with pytest.raises(TypeError, match=r"^no attribute holds "):
         nodes.normal_value(value)
-
-
-def test_a_list_is_copied() -> None:
-    given = [1, 2]
-    assert nodes.normal_value(given) is not given
 
 
 @each_row(

@@ -1,20 +1,17 @@
 """Bodies of nodes and functions are read, edited and written like the main graph."""
 
-import itertools
-import random
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from onnxpad.errors import ModelError
-from onnxpad.facts import Analysis
 from onnxpad.file.skeleton import encode, scan
-from onnxpad.graph import Declared, Graph, Tensor
-from tests.support import assert_same, checked, feeds_of, named, run, work
+from onnxpad.graph import Declared, Graph
+from tests.support import assert_same, checked, feeds_of, named, run
 from tests.support import one as model_of
 from tests.support.rows import each_row
 
@@ -136,17 +133,6 @@ class TestReading:
         assert not graph.model.changed
         assert graph.model.to_bytes() == raw
 
-    def test_parents_owners_and_operator_sets(self) -> None:
-        text = IN_FUNCTION.replace('opset_import: ["" : 17]> blur', 'opset_import: ["" : 16]> blur')
-        found = scopes(Graph.from_proto(onnx.parser.parse_model(text)))
-        inner, function, main = (
-            found["f::blur > If '<y>' > then_branch"], found["f::blur"], found[""]
-        )  # fmt: skip
-        assert inner.parent is function
-        assert inner.owner is next(function.nodes)
-        assert (function.parent, function.owner, main.parent) == (None, None, None)
-        assert (main.opset, function.opset, inner.opset) == (17, 16, 16)
-
     def test_a_function_without_a_known_default_operator_set_has_no_standard_operators(
         self,
     ) -> None:
@@ -157,42 +143,6 @@ class TestReading:
             function = Graph.from_proto(onnx.parser.parse_model(text)).model.functions[0]
             assert function.opset == 0
             assert not any(map(function.is_standard, function.nodes))
-
-    def test_what_a_body_reads_of_the_graphs_around(self) -> None:
-        main = Graph.from_proto(checked(LOOP_IN_IF))
-        found = scopes(main)
-        loop = found["If 'if' > then_branch > Loop 'loop' > body"]
-        branch = found["If 'if' > then_branch"]
-        w = loop.tensor("w")
-        assert w.outer is branch.tensor("w")
-        assert branch.tensor("w").outer is main.tensor("w")
-        assert [use.node.name for use in loop.uses(w)] == ["conv"]
-        assert [(use.node.name, use.index) for use in branch.uses(branch.tensor("w"))] == [
-            ("loop", -1)
-        ]
-        assert w.producer is None
-        constant = loop.constant(loop.tensor("p"))
-        assert constant is not None
-        assert constant.tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-        assert loop.declared(w) == Declared(TensorProto.FLOAT, (1, 1, 3, 3))
-
-    def test_what_a_caller_may_override_is_unknown_in_bodies_too(self) -> None:
-        text = IF.replace("(float[1, 1, 5, 5] x)", "(float[1, 1, 5, 5] x, int64[8] p)")
-        branch = scopes(Graph.from_proto(checked(text)))["If 'if' > then_branch"]
-        assert branch.constant(branch.tensor("p")) is None
-
-    def test_constants_of_a_body(self) -> None:
-        text = IF.replace("[pad]", "k = Constant <value_ints = [1, 2]> () [pad]")
-        text = text.replace("(float[] c) {", "(float[] c) <int64[2] own = {3, 4}> {", 1)
-        model = onnx.parser.parse_model(text)
-        body = model.graph.node[1].attribute[0].g
-        long = numpy_helper.from_array(np.arange(2000), "long")
-        body.initializer.append(long)
-        branch = scopes(Graph.from_proto(model))["If 'if' > then_branch"]
-        for name, expected in (("k", [1, 2]), ("own", [3, 4]), ("long", list(range(2000)))):
-            value = branch.constant(branch.tensor(name))
-            assert value is not None
-            assert value.tolist() == expected
 
     def test_inputs_of_bodies_are_what_their_node_determines(self) -> None:
         loop = scopes(Graph.from_proto(checked(LOOP_IN_IF)))
@@ -213,13 +163,6 @@ class TestReading:
         inner = scopes(Graph.from_proto(onnx.parser.parse_model(foreign)))
         inputs = inner["If 'if' > then_branch > Loop 'loop' > body"].inputs
         assert set(inputs.values()) == {Declared(0, None)}
-
-    def test_bodies_beside_one_another_may_use_the_same_names(self) -> None:
-        text = IF.replace("c = Identity (f)", "a = Pad (f, p) c = Relu (a)")
-        found = scopes(Graph.from_proto(checked(text)))
-        one, other = found["If 'if' > then_branch"], found["If 'if' > else_branch"]
-        assert one.tensor("a") is not other.tensor("a")
-        assert one.tensor("a") != other.tensor("a")
 
     @each_row(
         "body",
@@ -325,27 +268,6 @@ class TestEditing:
         assert not graph.model.changed
         assert graph.model.to_bytes() == raw
 
-    @pytest.mark.parametrize(("place", "text"), PLACES.items())
-    def test_untouched_nodes_inside_keep_their_bytes(self, place: str, text: str) -> None:
-        """Whatever the order of their fields, which protobuf would sort."""
-        raw = bytes(checked(text).SerializeToString())
-        graph = Graph.from_bytes(raw)
-        scope = scopes(graph)[place]
-        plain = bytes(scope.node_proto(named(scope, "pad")).SerializeToString())
-        whole = memoryview(plain)
-        parts = [bytes(whole[r.begin : r.end]) for r in scan(whole, 0, len(plain))]
-        parts.sort(key=lambda part: part[0], reverse=True)  # inputs stay in order
-        odd = b"".join(parts)
-        assert odd != plain
-        assert raw.count(plain) == 1
-        raw = raw.replace(plain, odd)
-        graph = Graph.from_bytes(raw)
-        scope = scopes(graph)[place]
-        scope.set_attribute(named(scope, "conv"), "pads", [0, 0, 0, 0])
-        assert odd in graph.model.to_bytes()
-        scope.set_attribute(named(scope, "conv"), "pads", None)
-        assert graph.model.to_bytes() == raw
-
     def test_the_owner_says_so(self) -> None:
         graph = Graph.from_proto(checked(LOOP_IN_IF))
         found = scopes(graph)
@@ -397,48 +319,6 @@ class TestEditing:
         graph = Graph.from_proto(model)
         assert "Relu" in graph.inner_operators(next(graph.nodes))
 
-    def test_an_owner_that_is_edited_itself_keeps_what_its_bodies_became(self) -> None:
-        graph = Graph.from_proto(checked(IF))
-        node = named(graph, "if")
-        fold(scopes(graph)["If 'if' > then_branch"])
-        graph.set_input(node, 0, graph.add_initializer(np.array(True), "on"))
-        saved = graph.model.to_proto()
-        assert saved.graph.node[1].input == ["on"]
-        assert [inner.op_type for inner in saved.graph.node[1].attribute[0].g.node] == ["Conv"]
-        assert_same(checked(IF), saved)
-        graph.rollback(0)
-        assert graph.model.to_bytes() == checked(IF).SerializeToString()
-
-    def test_what_a_body_no_longer_reads_is_swept_around_it(self) -> None:
-        text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Identity (p)\n    [if]", 1)
-        text = text.replace("Pad (s, p)", "Pad (s, q)")
-        graph = Graph.from_proto(checked(text))
-        raw = graph.model.to_bytes()
-        body = scopes(graph)["If 'if' > then_branch > Loop 'loop' > body"]
-        conv, pad = named(body, "conv"), named(body, "pad")
-        body.set_attribute(conv, "pads", [1, 1, 1, 1])
-        body.set_input(conv, 0, pad.inputs[0])
-        assert graph.uses(graph.tensor("q"))
-        assert graph.sweep() == ("If 'if' > then_branch > Loop 'loop' > body > Pad 'pad'", "<q>")
-        assert "p" not in {each.name for each in graph.model.to_proto().graph.initializer}
-        assert_same(checked(text), graph.model.to_proto())
-        graph.rollback(0)
-        assert graph.model.to_bytes() == raw
-        assert [use.index for use in graph.uses(graph.tensor("q"))] == [-1]
-
-    def test_what_a_body_reads_stays_around_it(self) -> None:
-        graph = Graph.from_proto(checked(IF))
-        branch = scopes(graph)["If 'if' > else_branch"]
-        copy = next(branch.nodes)
-        with pytest.raises(ValueError, match="in use"):
-            graph.remove(named(graph, "first"))
-        branch.set_input(copy, 0, branch.capture("x"))
-        assert graph.sweep() == ("first",)
-        assert [node.op_type for node in graph.model.to_proto().graph.node] == ["If", "Neg"]
-        onnx.checker.check_model(graph.model.to_proto())
-        graph.rollback(0)
-        assert graph.model.to_bytes() == checked(IF).SerializeToString()
-
     def test_a_node_with_bodies_is_not_copied(self) -> None:
         graph = Graph.from_proto(checked(IF))
         (node,) = graph.running()
@@ -446,14 +326,6 @@ class TestEditing:
             graph.insert_like(node, node.inputs, {})
         with pytest.raises(TypeError):
             graph.set_attribute(node, "new", node.attrs["then_branch"])
-
-    def test_an_output_of_a_body_stays_around_it(self) -> None:
-        text = IF.replace("(float[] c) { c = Identity (f) }", "(float[] f) { n = Neg (f) }")
-        graph = Graph.from_proto(onnx.parser.parse_model(text))
-        branch = scopes(graph)["If 'if' > else_branch"]
-        branch.set_input(next(branch.nodes), 0, branch.capture("x"))
-        assert graph.sweep() == ()
-        assert [use.index for use in graph.uses(graph.tensor("f"))] == [-1]
 
     def test_a_tensor_of_a_graph_around_is_captured_by_all_in_between(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Neg (x)\n    [if]", 1)
@@ -479,65 +351,6 @@ class TestEditing:
         assert branch.capture("a") is branch.tensor("a")
         assert branch.tensor("a").outer is None
         assert branch.capture("z") is graph.capture("nowhere") is None
-
-    @each_row(("place", "text"), PLACES.items(), at_once=4)
-    @pytest.mark.parametrize("ir_version", [3, 9])
-    def test_constants_are_added(self, place: str, text: str, ir_version: int) -> None:
-        model = checked(text)
-        model.ir_version = max(ir_version, 8 if model.functions else 3)
-        if model.ir_version < 4:
-            for each in model.graph.initializer:
-                model.graph.input.append(
-                    helper.make_tensor_value_info(each.name, each.data_type, each.dims)
-                )
-        raw = bytes(model.SerializeToString())
-        graph = Graph.from_bytes(raw)
-        scope = scopes(graph)[place]
-        pad = named(scope, "pad")
-        amounts = scope.add_initializer(np.array([0, 0, 1, 1] * 2), "p")
-        assert scope.add_initializer(np.array([0, 0, 1, 1] * 2), "p") is amounts
-        assert amounts.name not in {"p", "a", "c"}
-        scope.set_input(pad, 1, amounts)
-        value = scope.constant(amounts)
-        assert value is not None
-        assert value.tolist() == [0, 0, 1, 1] * 2
-        scope.sweep()
-        saved = graph.model.to_proto()
-        onnx.checker.check_model(saved)
-        if model.ir_version > 3:
-            assert_same(onnx.ModelProto.FromString(raw), saved)
-        graph.rollback(0)
-        assert graph.model.to_bytes() == raw
-
-    def test_names_are_fresh_across_the_model(self) -> None:
-        graph = Graph.from_proto(checked(IN_FUNCTION))
-        names = []
-        for scope in scopes(graph).values():
-            first = next(scope.nodes)
-            output = scope.insert("Neg", first.inputs[:1], {}, before=first, name="c")
-            assert output.producer is not None
-            names += [output.name, output.producer.name]
-        assert len(set(names)) == len(names)
-        assert "c" not in names
-        saved = graph.model.to_proto()
-        assert saved.functions[0].node[0].op_type == "Neg"
-        graph.rollback(0)
-        assert not graph.model.changed
-
-    def test_value_info_of_what_goes_goes_too(self) -> None:
-        model = checked(IF)
-        body = model.graph.node[1].attribute[0].g
-        body.value_info.append(helper.make_tensor_value_info("a", 1, None))
-        body.value_info.append(helper.make_tensor_value_info("c", 1, None))
-        graph = Graph.from_proto(model)
-        fold(scopes(graph)["If 'if' > then_branch"])
-        (left,) = graph.model.to_proto().graph.node[1].attribute[0].g.value_info
-        assert left.name == "c"
-
-    def test_only_the_main_graph_declares(self) -> None:
-        body = scopes(Graph.from_proto(checked(SCAN)))["Scan 'scan' > body"]
-        with pytest.raises(ValueError, match="no input of the main graph"):
-            body.declare("q", (1, 1, 5, 5))
 
     def test_external_data_of_bodies_goes_along(self, tmp_path: Path) -> None:
         model = checked(IF)
@@ -566,210 +379,6 @@ class TestEditing:
             saved = onnx.load(target)
             (kept,) = saved.graph.node[1].attribute[0].g.initializer
             np.testing.assert_array_equal(numpy_helper.to_array(kept).reshape(-1), values)
-
-
-class TestAnalysis:
-    def test_captured_tensors_are_what_the_graph_around_knows(self) -> None:
-        text = LOOP_IN_IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")
-        main = Graph.from_proto(checked(text))
-        found = scopes(main)
-        branch = found["If 'if' > then_branch"]
-        body = found["If 'if' > then_branch > Loop 'loop' > body"]
-        known = Analysis(main)
-        outer = Analysis(branch, outer=known)
-        inner = Analysis(body, outer=outer)
-        assert outer.shape(branch.tensor("x")) == known.shape(main.tensor("x"))
-        assert inner.integers(body.tensor("p")) == (0, 0, 1, 1, 0, 0, 1, 1)
-        assert inner.dtype(body.tensor("w")) == TensorProto.FLOAT
-        assert inner.shape(body.tensor("s")) is None
-        assert inner.shape(body.tensor("i")) == ()
-        assert inner.dtype(body.tensor("i")) == TensorProto.INT64
-        assert Analysis(body).shape(body.tensor("w")) == (1, 1, 3, 3)
-
-    def test_shapes_are_computed_in_bodies(self) -> None:
-        main = Graph.from_proto(checked(IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")))
-        branch = scopes(main)["If 'if' > then_branch"]
-        known = Analysis(main)
-        shape = Analysis(branch, outer=known).shape(branch.tensor("c"))
-        assert shape is not None
-        assert shape == known.shape(main.tensor("x"))
-
-    def test_signs_of_captured_tensors(self) -> None:
-        text = IF.replace("f = Neg (x)", "f = Relu (x)")
-        main = Graph.from_proto(checked(text))
-        branch = scopes(main)["If 'if' > else_branch"]
-        known = Analysis(main)
-        inner = Analysis(branch, outer=known)
-        assert inner.bound(branch.tensor("c")) >= 0
-        assert Analysis(branch).bound(branch.tensor("c")) < 0
-
-
-class TestCost:
-    """Calls made, which do not depend on the machine."""
-
-    @staticmethod
-    def model(count: int) -> onnx.ModelProto:
-        base = checked(IF)
-        node = base.graph.node[1]
-        del base.graph.node[:]
-        for index in range(count):
-            each = base.graph.node.add()
-            each.CopyFrom(node)
-            each.name, each.output[0] = f"if{index}", f"y{index}"
-            each.attribute[1].g.node[0].input[0] = "x"
-        base.graph.output[0].name = f"y{count - 1}"
-        return base
-
-    def test_many_bodies_are_linear(self) -> None:
-        def calls(count: int) -> int:
-            model = self.model(count)
-
-            def edit() -> None:
-                graph = Graph.from_proto(model)
-                for body in list(graph.inside()):
-                    if body.place.endswith("then_branch"):
-                        fold(body)
-                graph.model.to_bytes()
-                graph.rollback(0)
-
-            return work.calls(edit)
-
-        assert calls(400) < 4.4 * calls(100)
-
-
-class TestAnyEdits:
-    """Edits at random in all graphs of a model, against what the saved model says."""
-
-    MODEL = f"""{HEAD} g (float[4] x, bool b) => (float[4] y, float[4] h) <float[1] w = {{1}}> {{
-        c = Relu (x)
-        [if] d = If (b) <
-            then_branch = t () => (float[4] e) <float[1] w = {{2}}> {{
-                c0 = Abs (c)
-                e = If (b) <
-                    then_branch = u () => (float[4] i) {{ j = Add (c0, w) i = Neg (j) }},
-                    else_branch = v () => (float[4] i) {{ i = Add (c, x) }}
-                >
-            }},
-            else_branch = e () => (float[4] c) {{ }}
-        >
-        h = Add (c, d)
-        k = Loop (, b, h) <body = l (int64 i, bool on, float[4] s) => (bool on2, float[4] t) {{
-            on2 = Identity (b) t = f.add (s, c)
-        }}>
-        y = Add (k, w)
-    }}
-    <domain: "f", opset_import: ["" : 17]> add (a, b) => (c) {{
-        t = Cast <to = 9> (a)
-        r = ReduceMax <keepdims = 0> (t)
-        c = If (r) <
-            then_branch = t () => (float[4] e) {{ e = Add (a, b) }},
-            else_branch = e () => (float[4] e) {{ e = Identity (b) }}
-        >
-    }}"""
-
-    @pytest.mark.parametrize("seed", [0, 2, 7, 17, 21, 23])
-    def test_are_saved_and_undone(self, seed: int) -> None:
-        generator = random.Random(seed)
-        model = onnx.parser.parse_model(self.MODEL)
-        raw = model.SerializeToString()
-        graph = Graph.from_proto(model)
-        marks = []
-        # The check looks into all graphs; until then only what is edited was looked into.
-        names = sorted(scopes(Graph.from_proto(model)))
-        for step in range(30):
-            if generator.random() < 0.2:
-                marks.append((graph.mark(), graph.model.to_bytes()))
-            if marks and generator.random() < 0.15:
-                index = generator.randrange(len(marks))
-                mark, expected = marks[index]
-                graph.rollback(mark)
-                assert graph.model.to_bytes() == expected
-                del marks[index:]
-            scope = find(graph, generator.choice(names))
-            if scope is not None:
-                self.edit(graph, scope, generator, step)
-            if generator.random() < 0.2:
-                self.check(graph)
-        graph.rollback(0)
-        self.check(graph)
-        assert graph.model.to_bytes() == raw
-        assert not graph.model.changed
-
-    def edit(self, graph: Graph, scope: Graph, generator: random.Random, step: int) -> None:
-        nodes = list(scope.nodes)
-        if not nodes:
-            return
-        place = generator.randrange(len(nodes))
-        node = nodes[place]
-        earlier = [tensor for other in nodes[:place] for tensor in other.outputs if tensor.name]
-        earlier += [scope.tensor(name) for name in scope.inputs]
-        if scope.parent is not None:
-            around = scope.parent
-            before = itertools.takewhile(lambda other: other is not scope.owner, around.nodes)
-            known = [tensor for other in before for tensor in other.outputs]
-            known += [around.tensor(name) for name in around.inputs]
-            names = [each.name for each in known if each.name not in scope.tensors]
-            earlier += [each for each in map(scope.capture, names) if each is not None]
-        match generator.randrange(7):
-            case 0:
-                scope.set_attribute(node, "new", generator.choice([None, 1, "text", [1, 2], 0.5]))
-            case 1 | 2 if earlier:
-                index = generator.randrange(len(node.inputs) + 1)
-                scope.set_input(node, index, generator.choice(earlier))
-            case 3 if earlier:
-                inputs = [generator.choice(earlier) for _ in range(2)]
-                output = scope.insert("Add", inputs, {"a": step}, before=node, name="n")
-                if generator.random() < 0.8 and node.inputs:
-                    scope.set_input(node, 0, output)
-            case 4 if earlier and node.op != "If":
-                scope.replace_op(node, "Sum", generator.choices(earlier, k=2), {"step": step})
-            case 5 if node.inputs:
-                values = np.arange(generator.randrange(1, 3))
-                scope.set_input(node, 0, scope.add_initializer(values, "p"))
-            case _:
-                graph.sweep()
-
-    def check(self, graph: Graph) -> None:
-        again = scopes(Graph.from_proto(graph.model.to_proto()))  # checks order, sources and names
-        mine = scopes(graph)
-        assert list(mine) == list(again)
-        for place, scope in mine.items():
-            other = again[place]
-            nodes, others = list(scope.nodes), list(other.nodes)
-            assert [scope.label(node) for node in nodes] == [other.label(node) for node in others]
-            for node, copy in zip(nodes, others, strict=True):
-                assert [tensor.name for tensor in node.inputs] == [t.name for t in copy.inputs]
-                assert scope.node_proto(node) == other.node_proto(copy)
-                sources = {tensor.name for tensor in scope.sources(node)}
-                assert sources == {tensor.name for tensor in other.sources(copy)}
-                for tensor in (*scope.sources(node), *node.outputs):
-                    if tensor.name:
-                        twin = other.tensor(tensor.name)
-                        assert scope.tensor(tensor.name) is tensor
-                        assert self.places(scope, tensor) == self.places(other, twin)
-                        outer, around = tensor.outer, twin.outer
-                        assert (outer and outer.name) == (around and around.name)
-                        assert str(scope.constant(tensor)) == str(other.constant(twin))
-
-    def places(self, graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
-        order = {id(node): place for place, node in enumerate(graph.nodes)}
-        return sorted((order[id(use.node)], use.index) for use in graph.uses(tensor))
-
-
-def find(graph: Graph, place: str) -> Graph | None:
-    """A graph by its place, with none looked into but those on the way to it."""
-
-    def within(scope: Graph) -> Graph | None:
-        if scope.place == place:
-            return scope
-        for node in scope.nodes:
-            here = f"{scope.place} > " * bool(scope.place) + f"{node.op} {scope.label(node)!r}"
-            if place.startswith(f"{here} > "):
-                return next(filter(None, map(within, scope.bodies(node))), None)
-        return None
-
-    roots = graph.model.functions if "::" in place.partition(" > ")[0] else [graph]
-    return next(filter(None, map(within, roots)), None)
 
 
 def test_an_attribute_without_a_name_is_passed_over() -> None:

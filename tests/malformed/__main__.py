@@ -29,12 +29,12 @@ BYTES: Final = "bytes"
 def parts(seed: int) -> tuple[onnx.ModelProto, list[Mutation]]:
     """The model that a seed damages, and how."""
     draw = random.Random(seed)
-    if draw.random() < 0.2:
+    if draw.random() < 0.4:
         model = draw_model(draw).model
     elif draw.random() < 0.1:
         model = onnx.load(draw.choice(small_exports()), load_external_data=False)
     else:
-        model = draw.choice(bases())
+        model = draw.choice(draw.choice(bases()))
     done = mutations(draw)
     return model, [*done, (BYTES, draw.randrange(2**32))] if draw.random() < 0.05 else done
 
@@ -58,10 +58,15 @@ def cut(draw: random.Random, model: onnx.ModelProto) -> Given:
     for _ in range(draw.choice((1, 1, 2, 5))):
         place = draw.randrange(len(data)) if data else 0
         data[place : place + draw.choice((0, 1, 1, 3))] = draw.randbytes(draw.choice((0, 1, 1, 2)))
+    return read(bytes(data))
+
+
+def read(data: bytes) -> Given:
+    """The model of a file, or its bytes where protobuf cannot parse them."""
     try:
-        found: onnx.ModelProto = onnx.ModelProto.FromString(bytes(data))
+        found: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except DecodeError:
-        return bytes(data)
+        return data
     return found
 
 

@@ -1,79 +1,17 @@
-"""Small valid models with padding in every form, to be damaged."""
+"""Small valid models to be damaged: of forms that no random model has, and those of mutants."""
 
+from functools import cache
 from typing import Final
 
 import onnx
 
+from tests.mutants.reading import read
 from tests.support import parsed
 
 _W: Final = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 _P: Final = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 2}"
 
 TEXTS: Final = (
-    # A Pad of each kind, windows of each kind.
-    f"""g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y) <{_W}, {_P}, float v = {{0}}>
-    {{ a = Pad <mode = "constant"> (x, p, v) c = Conv <strides = [2, 1], dilations = [1, 2]> (a, w)
-       r = Relu (c) q = Pad (r, p) y = AveragePool <kernel_shape = [3, 3], count_include_pad = 1,
-       ceil_mode = 1, strides = [2, 2], pads = [1, 1, 1, 1]> (q) }}""",
-    f"""g (float[1, 2, h, w0] x) => (float[?, ?, ?, ?] y) <{_W}, int64[4] p = {{1, 1, 1, 2}},
-    int64[2] ax = {{2, 3}}, float v>
-    {{ a = Pad (x, p, , ax) c = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)
-       low = Constant <value_float = -inf> () e = Pad (c, p, low, ax)
-       m, i = MaxPool <kernel_shape = [2, 3], strides = [2, 2], auto_pad = "SAME_LOWER"> (e)
-       l = LpPool <kernel_shape = [2, 2], p = 3, auto_pad = "VALID"> (m)
-       y = Identity (l) }}""".replace(", float v>", ">"),
-    # Computed amounts.
-    """g (float[1, 2, h, 9] x) => (float[?, ?, ?, ?] y) <int64 two = {2}, int64[1] z = {0},
-    float[3, 2, 3, 3] w = {1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0,
-    1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1}>
-    { s = Shape (x) d = Gather <axis = 0> (s, two) m = Mod (d, two) n = Sub (two, m)
-      u = Unsqueeze (n, z) k = Cast <to = 7> (u) pp = Concat <axis = 0> (z, z, z, z, z, z, k, z)
-      a = Pad (x, pp) y = Conv <strides = [2, 2]> (a, w) }""",
-    # Amounts as PyTorch computes them, from an export of opset 11.
-    f"""g (float[1, 2, h, v] x) => (float[?, ?, ?, ?] y) <{_W}, int64[4] q = {{1, 1, 1, 1}},
-    int64[1] n = {{4}}, int64[2] shp = {{-1, 2}}, int64[1] st = {{-1}}, int64[1] en = {{-100}},
-    int64[1] flat = {{-1}}>
-    {{ z = ConstantOfShape <value = int64[1] {{0}}> (n) c = Concat <axis = 0> (q, z)
-       r = Reshape (c, shp) s = Slice (r, st, en, z0, st) t = Transpose <perm = [1, 0]> (s)
-       f = Reshape (t, flat) i = Cast <to = 7> (f) a = Pad <mode = "constant"> (x, i)
-       y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (a) }}""".replace("z0", "ax").replace(
-        "int64[1] st =", "int64[1] ax = {0}, int64[1] st ="
-    ),
-    # Steps between the Pad and the window, two branches.
-    f"""g (float[1, 9, 9, 2] x, float[1, 2, 9, 9] o) => (float[?, ?, ?, ?] y) <{_W}, {_P},
-    int64[8] ph = {{0, 1, 1, 0, 0, 1, 1, 0}}, float[2] k = {{1, 2}}, int64[2] parts = {{1, 1}},
-    int64[1] zero = {{0}}, int64[5] sh = {{1, 1, 2, 11, 12}}, int64[4] back = {{0, 0, 0, 0}},
-    float lo = {{0}}, float hi = {{6}}>
-    {{ a = Pad (x, ph) t = Transpose <perm = [0, 3, 1, 2]> (a) b = Pad (o, p)
-       l = LeakyRelu <alpha = 0.5> (b) n = Neg (l) u = Unsqueeze (n, zero) s = Squeeze (u, zero)
-       k1, k2 = Split <axis = 1> (s, parts) j = Concat <axis = 1> (k2, k1)
-       cl = Clip (j, lo, hi) pw = Mul (cl, cl)
-       c = Conv (pw, w) d = Conv (t, w) g = Concat <axis = -1> (c, d)
-       y = GlobalAveragePool (g) }}""",
-    # Transposed convolutions with crops.
-    """g (float[1, 2, 7, 7] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] o) <float[2, 1, 3, 3] w =
-    {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[2] st = {1, 1},
-    int64[2] en = {-1, -2}, int64[2] ax = {2, 3}, float[1] b = {1}, int64[8] p = {0, 0, -1, -1, 0,
-    0, -1, 0}>
-    { t = ConvTranspose <strides = [2, 2], output_padding = [1, 1], pads = [1, 0, 1, 0]> (x, w, b)
-      s = Slice (t, st, en, ax) y = Relu (s)
-      v = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2], group = 1> (x, w)
-      r = Pad (v, p) e = ConvTranspose <output_shape = [15, 15], strides = [2, 2]> (x, w)
-      o = Concat <axis = 0> (e, e) }""",
-    # Quantised.
-    """g (uint8[1, 1, 6, 6] x) => (uint8[?, ?, ?, ?] y) <float s = {0.5}, uint8 z = {3},
-    uint8[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
-    { a = Pad (x, p, z) c = QLinearConv (a, s, z, w, s, z, s, z)
-      d = DequantizeLinear (c, s, z) e = Pad (d, p) q = QuantizeLinear <axis = 0> (e, s, z)
-      i = ConvInteger <pads = [1, 1, 1, 1]> (q, w, z, z) f = Cast <to = 1> (i)
-      v = com.microsoft.QLinearAveragePool <kernel_shape = [2, 2], auto_pad = "SAME_UPPER"> (q, s,
-      z, s, z) y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (v) }""",
-    # Microsoft's operators.
-    f"""g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] o) <{_W}, {_P}>
-    {{ a = Pad (x, p) y = com.microsoft.FusedConv <activation = "Relu", auto_pad = "SAME_UPPER",
-       strides = [2, 2]> (a, w)
-       t = Transpose <perm = [0, 2, 3, 1]> (x)
-       o = com.microsoft.NhwcMaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (t) }}""",
     # Bodies.
     f"""g (float[1, 2, 9, 9] x, bool c, int64 n) => (float[?, ?, ?, ?] y) <{_W}, {_P}>
     {{ i = If (c) <then_branch = t () => (float[?, ?, ?, ?] a) {{ e = Pad (x, p)
@@ -108,11 +46,6 @@ TEXTS: Final = (
        bn = BatchNormalization (a, b, b, b, b) dr, mask = Dropout (bn)
        m, = MaxPool <kernel_shape = [3, 3], strides = [3, 3], ceil_mode = 1> (dr)
        deadpad = Pad (m, p) y = Conv (dr, w) }}""".replace("m, =", "m ="),
-    # Text.
-    f"""g (float[1, 2, 9, 9] x) => (string[?, ?, ?] t, float[?, ?, ?, ?] y) <{_W}, {_P},
-    string[3] names = {{"a", "b", "c"}}>
-    {{ a = Pad (x, p) y = Conv (a, w) i = ArgMax <axis = 1, keepdims = 0> (y)
-       t = Gather (names, i) }}""",
 )
 
 OLD: Final = (
@@ -144,8 +77,10 @@ FUNCTIONS: Final = (
 )
 
 
-def bases() -> list[onnx.ModelProto]:
-    """All of them."""
+@cache
+def bases() -> tuple[list[onnx.ModelProto], list[onnx.ModelProto]]:
+    """Those of this file, and those on which mutants show."""
     found = [parsed(text, opset=18) for text in TEXTS]
     found += [parsed(text, opset=9, ir=5) for text in OLD]
-    return found + [onnx.parser.parse_model(text) for text in FUNCTIONS]
+    found += [onnx.parser.parse_model(text) for text in FUNCTIONS]
+    return found, [case.model for case in read()[0].values()]

@@ -4,7 +4,7 @@ import random
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
@@ -18,15 +18,7 @@ from tests.support import ROOT
 Given: TypeAlias = onnx.ModelProto | bytes
 """A model, or the bytes of a file where protobuf cannot parse it."""
 
-FRAMEWORKS: Final = (
-    "tensorflow",
-    "pytorch",
-    "keras",
-    "caffe",
-    "valid",
-    "onnx-same-upper",
-    "coreml",
-)
+FRAMEWORKS: Final = ("tensorflow", "pytorch", "keras", "caffe", "valid", "onnx-same-upper")
 STYLES: Final = ("fold", "fold", "pad", "symmetric")
 TARGETS: Final = ((), (), (), "opencv@4", ("tract", "coreml"), "wonnx")
 LONG: Final = 30.0
@@ -71,85 +63,56 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
         "target": draw.choice(TARGETS),
     }
 
-    def some(model: Given, count: int) -> list[str]:
-        found = _names(model)
-        return draw.sample(found, min(count, len(found)))
-
     def fix(model: Given) -> None:
         result = onnxpad.fix(model, validate=False, **options)
-        told(result, report_json.json_of)
+        told(result)
         assert result.next is None or result.next.keywords
         assert isinstance(result.model, onnx.ModelProto)
 
     def check(model: Given) -> None:
-        result = onnxpad.check(model, convention=draw.choice((None, to, to)), **options)
-        told(result, lambda found: report_json.json_of(found.report()))
+        told(onnxpad.check(model, convention=draw.choice((None, to, to)), **options))
 
     def show(model: Given) -> None:
-        result = onnxpad.show(model, target=options["target"])
-        texts(result)
-        result.to_html()
-        report_json.json_of(result)
-        for name in some(model, 1):
-            texts(onnxpad.show(model, name))
+        told(onnxpad.show(model, target=options["target"]))
+        for name in names(model)[:1]:
+            told(onnxpad.show(model, name))
 
     def explain(model: Given) -> None:
-        for name in some(model, 4):
-            try:
-                answer = onnxpad.explain(model, node=name)
-            except onnxpad.UsageError:
-                continue
-            texts(answer)
-            report_json.json_of(answer)
-
-    def validate(model: Given) -> None:
-        result = onnxpad.validate(model, model)
-        told(result, report_json.json_of)
-
-    def validated(model: Given) -> None:
-        result = onnxpad.fix(model, **options)
-        told(result, report_json.json_of)
-
-    def repadded(model: Given) -> None:
-        result = onnxpad.repad(model, to)
-        texts(result)
-        report_json.json_of(result)
+        for name in draw.sample(found := names(model), min(4, len(found))):
+            with suppress(onnxpad.UsageError):
+                told(onnxpad.explain(model, node=name))
 
     def match(model: Given) -> None:
         graph = model.graph if isinstance(model, onnx.ModelProto) else onnx.GraphProto()
         feeds = {value.name: np.ones((1, 2, 9, 9), np.float32) for value in graph.input[:1]}
         gives = {value.name: np.ones((1, 3, 5, 5), np.float32) for value in graph.output}
-        result = onnxpad.match(model, gives, inputs=feeds, seconds=2)
-        texts(result)
-        report_json.json_of(result)
+        told(onnxpad.match(model, gives, inputs=feeds, seconds=2))
 
     found = {"fix": fix, "check": check, "show": show, "explain": explain}
     if running:
-        found |= {"validate": validate, "fix, validated": validated, "repad": repadded}
-        found |= {"match": match}
+        found |= {
+            "validate": lambda model: told(onnxpad.validate(model, model)),
+            "fix, validated": lambda model: told(onnxpad.fix(model, **options)),
+            "repad": lambda model: told(onnxpad.repad(model, to)),
+            "match": match,
+        }
     return found
 
 
-def _names(model: Given) -> list[str]:
+def names(model: Given) -> list[str]:
     """The names by which nodes of the main graph can be asked for."""
     nodes = model.graph.node if isinstance(model, onnx.ModelProto) else ()
     known = (node.name or next(iter(node.output), "") for node in nodes)
     return sorted({name for name in known if isinstance(name, str) and name})
 
 
-def told(result: Any, as_json: Callable[[Any], str]) -> None:
+def told(result: Any) -> None:
     """Writes all reports of a result."""
-    texts(result)
-    result.to_html()
-    as_json(result)
-
-
-def texts(result: Any) -> None:
-    """Writes the reports that every result has."""
     str(result)
     repr(result)
-    if hasattr(result, "_repr_html_"):
-        result._repr_html_()
+    for page in ("_repr_html_", "to_html"):
+        getattr(result, page, str)()
+    report_json.json_of(result.report() if hasattr(result, "report") else result)
 
 
 def failures(

@@ -16,6 +16,7 @@ from unittest import mock
 import onnx
 import pytest
 
+from tests.mutants.reading import read
 from tests.support import ROOT, rows
 
 _NO_TABLES: Final = ("benchmarks", "cuda", "exported", "outcomes", "random_models")
@@ -36,11 +37,17 @@ def models_of_tests(begin: str = "") -> Iterator[tuple[str, bytes]]:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         place = path.relative_to(ROOT / "tests").with_suffix("").as_posix()
         if place.startswith(begin) and not place.startswith(_NO_TABLES) and "__" not in place:
-            for model in _models(f"tests.{place.replace('/', '.')}", ast.parse(path.read_bytes())):
+            made = _models(f"tests.{place.replace('/', '.')}", ast.parse(path.read_bytes()))
+            for model in made if place != "mutants/reading" else _of_mutants():
                 data = model.SerializeToString(deterministic=True)
                 if data not in seen and len(data) < _LARGEST:
                     seen.add(data)
                     yield place, data
+
+
+def _of_mutants() -> Iterator[onnx.ModelProto]:
+    """The models on which mutants show, which are no Python."""
+    yield from (case.model for case in read()[0].values())
 
 
 def _models(name: str, code: ast.Module) -> Iterator[onnx.ModelProto]:

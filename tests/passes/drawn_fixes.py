@@ -6,6 +6,7 @@ there. Nothing is validated here; every model was, as it was drawn.
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +16,19 @@ from onnx.helper import set_model_props
 import onnxpad
 from onnxpad.facts.recorded import METADATA
 from onnxpad.finding import Change, Finding
-from tests.graph.edits import nodes_told
 from tests.proof.pairs import codes, model_of
 from tests.support.lines import Lines, facts
 
 _LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w.:-]+)*): (.*)")
+
+
+def nodes_told(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """One line for each node."""
+    for node in nodes:
+        given = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        given = {k: v.dims if isinstance(v, onnx.TensorProto) else v for k, v in given.items()}
+        ends = f"{', '.join(node.output)} = {node.domain}.{node.op_type}({', '.join(node.input)})"
+        yield f"[{node.name}] {ends} {given or ''} {node.doc_string}"
 
 
 def asked_of(asked: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -56,8 +65,8 @@ def said(line: str) -> str:
     if result.changed:
         notes = {each.key: each.value for each in result.model.metadata_props}
         parts += [f"notes {key}: {value}" for key, value in notes.items()]
-        before = [*nodes_told(proto.graph.node, "")]
-        after = [*nodes_told(result.model.graph.node, "")]
+        before = [*nodes_told(proto.graph.node)]
+        after = [*nodes_told(result.model.graph.node)]
         parts += [each.strip() for each in after if each not in before]
         old = {each.name for each in proto.graph.initializer}
         for tensor in result.model.graph.initializer:

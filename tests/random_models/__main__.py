@@ -1,8 +1,8 @@
 """Long runs: `python -m tests.random_models --count 1000 --seed 1 [--validate] [--deployed]`.
 
-Prints every model that comes out wrong, with its seed, a table of the `Pad`s that stay, and one of
-what stays at transposed convolutions: attributes, and crops and `Pad`s downstream of them. A crash
-of onnxruntime ends only the worker: the run goes on with the next seed.
+Prints every model that comes out wrong, with its seed, how many `Pad`s are removed, and the reasons
+given for padding that stays. A crash of onnxruntime ends only the worker: the run goes on with the
+next seed.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -36,13 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--deployed", action="store_true", help="also at full optimisation")
     parser.add_argument("--dump", type=Path, help="a folder for models that come out wrong")
     parser.add_argument("--seconds", type=duration, default=1e9, help="stop after this time")
-    parser.add_argument("--missed", action="store_true", help="print each Pad that is missed")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    options = parser.parse_args(given)
     if options.worker:
         work(options)
         return 0
-    return supervise(options)
+    return supervise(options, given)
 
 
 def work(options: argparse.Namespace) -> None:
@@ -67,128 +66,60 @@ def work(options: argparse.Namespace) -> None:
             options.dump.mkdir(parents=True, exist_ok=True)
             (options.dump / f"{seed}.onnx").write_bytes(drawn.model.SerializeToString())
         told = {
-            "seed": seed,
-            "runs": outcome.runs,
             "problems": outcome.problems,
-            "removed": outcome.removed,
-            "resolved": outcome.resolved,
-            "excused": outcome.excused,
-            "kept": [
-                (list(k.codes), k.missed, k.why, k.chance, k.place.name, k.site and k.site.what)
-                for k in outcome.kept
-            ],
+            "excuses": [outcome.excused] * bool(outcome.excused),
+            "kept": [*outcome.kept.elements()],
+            "counts": {
+                "models": 1,
+                "run": outcome.runs,
+                "removed": outcome.removed,
+                "left": outcome.left,
+            },
         }
         print(json.dumps(told), flush=True)
 
 
-@dataclass
-class Measure:
-    """How much of one kind of padding goes.
-
-    Attributes:
-        removed: How much is gone.
-        kept: What stays, by the reasons given.
-        missed: What of it onnxruntime cannot tell from the naive rewriting, by the reasons given.
-        chances: What of that it can tell on further inputs, by the reasons given.
-        whys: Why the rest is not missed.
-    """
-
-    removed: int = 0
-    kept: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
-    chances: Counter[str] = field(default_factory=Counter)
-    whys: Counter[str] = field(default_factory=Counter)
-
-    def count(self, codes: str, why: str, chance: str, *, missed: bool) -> None:
-        self.kept[codes] += 1
-        if missed:
-            self.missed[codes] += 1
-            self.chances[codes] += bool(chance)
-        else:
-            self.whys[why] += 1
-
-    def report(self, what: str) -> None:
-        """Print it."""
-        apart = sum(self.chances.values())
-        total = self.removed + sum(self.missed.values())
-        print(f"{what} removed: {self.removed}, kept: {sum(self.kept.values())}")
-        print(
-            f"of those that could go, {_percent(self.removed, total)} are removed;"
-            f" {_percent(self.removed, total - apart)} without the {apart} that further inputs"
-            " tell apart"
-        )
-        print("missed, by reason, and how many of them further inputs tell apart:")
-        for text, count in self.missed.most_common():
-            print(f"  {count:6} of {self.kept[text]:6} {text}: {self.chances[text]}")
-        print("kept and not missed, by what the naive rewriting does:")
-        for text, count in self.whys.most_common():
-            print(f"  {count:6} {text}")
-
-
-def supervise(options: argparse.Namespace) -> int:
+def supervise(options: argparse.Namespace, given: Sequence[str]) -> int:
     """Run workers until all is done, and print what came of it."""
     begun = time.monotonic()
-    last = options.seed + options.count
-    seed = options.seed
+    last, seed, running = options.seed + options.count, options.seed, ""
     counts: Counter[str] = Counter()
-    problems: Counter[str] = Counter()
-    excuses: Counter[str] = Counter()
-    running = ""
-    pads, transposed = Measure(), Measure()
+    found: dict[str, Counter[str]] = {key: Counter() for key in ("problems", "excuses", "kept")}
     while seed < last and (left := options.seconds - (time.monotonic() - begun)) > 0:
-        command = [sys.executable, "-m", "tests.random_models", "--worker", f"--seed={seed}"]
-        command += [f"--count={last - seed}", f"--style={options.style}", f"--seconds={left}"]
-        command += [f"--dynamic={options.dynamic}"]
-        command += [f"--trust={options.trust}"] * bool(options.trust)
-        command += ["--validate"] * options.validate + ["--deployed"] * options.deployed
-        command += [f"--dump={options.dump}"] * bool(options.dump)
+        command = [sys.executable, "-m", "tests.random_models", *given, "--worker"]
+        command += [f"--seed={seed}", f"--count={last - seed}", f"--seconds={left}"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout is not None
             for line in worker.stdout:
                 told = json.loads(line)
                 if "start" in told:
                     seed, running = told["start"], "drawing"
-                    continue
-                if "runs next" in told:
+                elif "runs next" in told:
                     running = told["runs next"]
-                    continue
-                counts["models"] += 1
-                counts["run"] += told["runs"]
-                excuses.update([told["excused"]] if told["excused"] else [])
-                pads.removed += told["removed"]
-                transposed.removed += told["resolved"]
-                for problem in told["problems"]:
-                    problems[problem] += 1
-                    print(f"seed {told['seed']}: {problem}", flush=True)
-                for codes, missed, why, chance, name, what in told["kept"]:
-                    reasons = f"{what}: " * bool(what) + ", ".join(codes)
-                    (transposed if what else pads).count(reasons, why, chance, missed=missed)
-                    if missed and options.missed:
-                        told_by = f" (told apart by further inputs: {chance})" if chance else ""
-                        print(f"seed {told['seed']}: missed {name}: {reasons}{told_by}", flush=True)
-        if worker.returncode:
-            end = f"{running} ended the process with {worker.returncode}"
-            (excuses if running in HARMLESS else problems)[end] += 1
-            print(f"seed {seed}: {end}", flush=True)
-            seed += 1
-        else:
+                else:
+                    counts.update(told["counts"])
+                    for key, texts in found.items():
+                        texts.update(told[key])
+                    for problem in told["problems"]:
+                        print(f"seed {seed}: {problem}", flush=True)
+        if not worker.returncode:
             break
+        end = f"{running} ended the process with {worker.returncode}"
+        found["excuses" if running in HARMLESS else "problems"][end] += 1
+        print(f"seed {seed}: {end}", flush=True)
+        seed += 1
     seconds = time.monotonic() - begun
     rate = counts["models"] / max(seconds, 1e-9)
     print(
         f"{counts['models']} models in {seconds:.0f} s ({rate:.1f}/s), of which {counts['run']} run"
     )
-    for what, texts in {"wrong": problems, "not wrong, though": excuses}.items():
-        print(f"{what}: {sum(texts.values())}")
+    print(f"Pads removed: {counts['removed']}, left: {counts['left']}")
+    titles = {"problems": "wrong", "excuses": "not wrong, though", "kept": "padding that stays"}
+    for key, texts in found.items():
+        print(f"{titles[key]}: {texts.total()}")
         for text, count in texts.most_common():
             print(f"  {count:6} {text}")
-    pads.report("Pads")
-    transposed.report("transposed: attributes, crops and Pads")
-    return 1 if problems else 0
-
-
-def _percent(part: int, total: int) -> str:
-    return f"{100 * part / max(total, 1):.1f} %"
+    return 1 if found["problems"] else 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""What `fix` does to one random model: whether it is right, and which `Pad`s it leaves.
+"""Whether what `fix` makes of one random model is right, and what padding it leaves.
 
-The oracle is onnxruntime in this process. A `Pad` that stays is folded naively; where onnxruntime
-cannot tell that from the original, `fix` has missed it. The same goes for what sizes, crops and
-pads the result of a ConvTranspose; that is counted apart.
+The oracle is onnxruntime in this process.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final, TypeAlias
 
@@ -18,16 +17,7 @@ import onnxpad
 from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
 from tests.random_models.draw import Data, Drawn
-from tests.random_models.naive import Layer, NotFoldableError, Place, fold, pads, walk
-from tests.random_models.naive_transposed import (
-    CROPS,
-    Observed,
-    Site,
-    fold_site,
-    layer_of,
-    sites,
-)
-from tests.random_models.observe import seen
+from tests.random_models.shrink import walk
 from tests.support import LEVELS, Array, run, session, silent
 
 Feeds = dict[str, Array]
@@ -42,12 +32,6 @@ INPUTS: Final[tuple[tuple[int | None, Data], ...]] = (
     (None, "integers"), (None, "below zero"), (5, "fractions"), (7, "floats"), (10, "extremes"),
 )  # fmt: skip
 """What a model is run on: about which size open axes have, None for as drawn, and what data."""
-FURTHER: Final[tuple[Data, ...]] = (
-    "integers", "below zero", "fractions", "floats", "extremes", "zeros", "lowest", "infinities",
-)  # fmt: skip
-FURTHER_SIZES: Final = (None, 6, 9, 12, 17)
-"""What a naive rewriting that `INPUTS` cannot tell apart is run on: all data at all sizes."""
-
 
 NOT_LOADED: Final = "onnxruntime's optimiser cannot load it"
 ROUNDED: Final = "onnxruntime's optimiser rounds its weights to 8 bits"
@@ -72,9 +56,7 @@ Tell: TypeAlias = Callable[[str], None]
 ORIGINAL: Final = "the original"
 FIX: Final = "fix"
 RESULT: Final = "the result"
-EXPOSED: Final = "the result with more outputs"
-NAIVE: Final = "a naive rewriting"
-HARMLESS: Final = (ORIGINAL, EXPOSED, NAIVE)
+HARMLESS: Final = (ORIGINAL,)
 """What may end the process without anything being wrong: `fix` wrote none of it."""
 
 
@@ -111,13 +93,12 @@ class Session:
             return None
 
 
-def same_bits(found: Sequence[Array], expected: Sequence[Array], *, signs: bool) -> bool:
-    """Whether outputs are the same, with `signs` also zeros: a MaxPool may give either of two."""
+def same_bits(found: Sequence[Array], expected: Sequence[Array]) -> bool:
+    """Whether outputs are the same but for the sign of zero: a MaxPool may give either of two."""
     return all(
         one.dtype == other.dtype
         and one.shape == other.shape
         and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-        and (not signs or one.dtype.kind != "f" or _same_signs(one, other))
         for one, other in zip(found, expected, strict=True)
     )
 
@@ -130,10 +111,6 @@ def specified(model: onnx.ModelProto, feeds: Feeds) -> list[Array]:
             return [np.asarray(each) for each in evaluator.run(None, feeds)]
     except Exception:  # it raises anything
         return []
-
-
-def _same_signs(one: Array, other: Array) -> bool:
-    return bool(np.all((np.signbit(one) == np.signbit(other)) | np.isnan(one)))
 
 
 def agree(
@@ -196,7 +173,7 @@ class Case:
                     size if self.drawn.open else None,
                     "fractions" if self.drawn.half and kind == "floats" else kind,
                 ),
-                self.drawn.exact and kind not in ("floats", "lowest"),
+                self.drawn.exact and kind != "floats",
             )
             for i, (size, kind) in enumerate(self.sizes)
         ]
@@ -234,7 +211,7 @@ class Case:
         if not self.drawn.half or not agree(deployed, found, *bounds):
             return False
         original, result = (specified(each, feeds) for each in (self.drawn.model, model))
-        return bool(original) and same_bits(result, original, signs=True)
+        return bool(original) and same_bits(result, original)
 
     def _overflows(
         self, opened: Session, feeds: Feeds, found: Sequence[Array], expected: Sequence[Array]
@@ -253,23 +230,14 @@ class Case:
         usual = self._repeatable(Session(self.drawn.model).run(zeros))
         return usual is not None and agree(self._repeatable(opened.run(zeros)), usual)
 
-    def differs(
-        self,
-        model: onnx.ModelProto,
-        level: str = OFF,
-        *,
-        signs: bool = False,
-        what: str = NAIVE,
-        finite: bool = False,
-    ) -> str:
+    def differs(self, model: onnx.ModelProto, level: str = OFF, *, finite: bool = False) -> str:
         """How another model differs from it, in words; empty if onnxruntime cannot tell.
 
         At other levels only inputs count at which the original computes what it computes without
-        optimisation. With `signs`, zeros of another sign are a difference. With `finite`, the other
-        model says that it assumes finite data.
+        optimisation. With `finite`, the other model says that it assumes finite data.
         """
         before = self.exact if level == OFF else self.results(level)
-        self.tell(what)
+        self.tell(RESULT)
         opened = Session(model, level)
         plain: Session | None = None
         excuse = ""
@@ -295,32 +263,9 @@ class Case:
                 if level == OFF or not agree(self._repeatable(plain.run(feeds)), expected, *bounds):
                     return "computes something else"
                 excuse = ROUNDED
-            if exact and level == OFF and not same_bits(found, expected, signs=signs):
+            if exact and level == OFF and not same_bits(found, expected):
                 return "computes other bits"
         return excuse
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Padding that `fix` leaves.
-
-    Attributes:
-        place: Which it is.
-        codes: Codes of the reasons that are given for it.
-        missed: Whether onnxruntime cannot tell the naive rewriting from the original on `INPUTS`.
-        why: Why it is not missed, in words.
-        chance: Data of `FURTHER` on which onnxruntime can tell, though it cannot on `INPUTS`, or
-            that it can where each If takes its other branch: leaving the `Pad` is right, and only
-            chance hid that. Empty where nothing tells.
-        site: For what is downstream of a ConvTranspose or an attribute of one: which it is.
-    """
-
-    place: Place
-    codes: tuple[str, ...]
-    missed: bool
-    why: str = ""
-    chance: str = ""
-    site: Site | None = None
 
 
 @dataclass
@@ -331,9 +276,9 @@ class Outcome:
         runs: Whether the original runs.
         problems: What is wrong with the result.
         excused: Which of `EXCUSES` it has; empty for most.
-        removed: How many `Pad`s are gone, but for those downstream of a ConvTranspose.
-        resolved: How many attributes of ConvTranspose, and crops and `Pad`s downstream, are gone.
-        kept: Those that stay.
+        removed: How many `Pad`s are gone.
+        left: How many stay.
+        kept: Why padding stays: codes with the codes of their reasons.
         result: What `fix` returned.
     """
 
@@ -341,8 +286,8 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
     excused: str = ""
     removed: int = 0
-    resolved: int = 0
-    kept: list[Kept] = field(default_factory=list)
+    left: int = 0
+    kept: Counter[str] = field(default_factory=Counter)
     result: onnxpad.FixResult | None = None
 
 
@@ -356,10 +301,9 @@ def examine(
     validate: bool = False,
     levels: Sequence[str] = (OFF,),
     inputs: Sequence[tuple[int | None, Data]] = INPUTS,
-    missed: bool = True,
     tell: Tell = _tell_nobody,
 ) -> Outcome:
-    """Rewrite a model, check all that is promised of it, and measure what stays.
+    """Rewrite a model, check all that is promised of it, and count what stays.
 
     Args:
         drawn: The model.
@@ -370,12 +314,11 @@ def examine(
         validate: Whether `fix` probes and validates.
         levels: At which levels of optimisation to compare.
         inputs: What to run it on.
-        missed: Whether to fold naively what stays.
         tell: Called with what is about to run, `FIX` for `fix` itself.
     """
     case = Case(drawn, seed, inputs, tell)
     model = drawn.model
-    runs, problems = case.runs, list[str]()
+    outcome = Outcome(case.runs)
     kept = model.SerializeToString()
     tell(FIX)
     try:
@@ -384,49 +327,36 @@ def examine(
         rewritten = result.model
         checked = partial(onnxpad.check, style=style, dynamic=dynamic, trust=trust)
         again, found = way(rewritten, validate=False), checked(rewritten)
-        problems += _broken_promises(model, kept, result, again, found)
+        outcome.problems += _broken_promises(model, kept, result, again, found)
         if style == "fold" and dynamic != "pad":
             given = [*result.findings, *result.undone]
-            problems += [f"silent: {node.split()[-1]}" for node in silent(rewritten, given, style)]
+            nodes = silent(rewritten, given, style)
+            outcome.problems += [f"silent: {node.split()[-1]}" for node in nodes]
     except Exception as error:
-        if runs or not isinstance(error, onnxpad.OnnxpadError):
-            problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
-        return Outcome(runs, problems)
-    return measure(case, result, problems, levels=levels, missed=missed)
-
-
-def measure(
-    case: Case,
-    result: onnxpad.FixResult,
-    problems: Sequence[str] = (),
-    *,
-    levels: Sequence[str] = (OFF,),
-    missed: bool = True,
-) -> Outcome:
-    """What a result computes, and which padding it leaves; with the problems that it has anyway."""
-    model, rewritten = case.drawn.model, result.model
-    outcome = Outcome(case.runs, [*problems], result=result)
-    if result.changed and outcome.runs:
-        finite = any(Assumption.FINITE_DATA in c.certificate.assumptions for c in result.changes)
-        for level in levels:
-            difference = case.differs(rewritten, level, what=RESULT, finite=finite)
-            if difference in EXCUSES:
-                outcome.excused = difference
-            elif difference:
-                outcome.problems.append(f"{difference}, {level}")
-    left, still = plain_pads(rewritten), sites(rewritten)
-    if outcome.runs:
-        outcome.removed = max(len(plain_pads(model)) - len(left), 0)
-        outcome.resolved = max(len(sites(model)) - len(still), 0)
-    if missed and outcome.runs and not outcome.problems:
-        outcome.kept = list(_kept(case, result, rewritten, left, still))
+        if outcome.runs or not isinstance(error, onnxpad.OnnxpadError):
+            told = str(error).strip().splitlines()[0]
+            outcome.problems.append(f"{type(error).__name__}: {told}")
+        return outcome
+    outcome.result = result
+    if not outcome.runs:
+        return outcome
+    outcome.left = pads(rewritten)
+    outcome.removed = max(pads(model) - outcome.left, 0)
+    outcome.kept.update(f"{each.code} {each.reason_code}" for each in result.findings)
+    finite = any(Assumption.FINITE_DATA in each.certificate.assumptions for each in result.changes)
+    for level in levels if result.changed else ():
+        difference = case.differs(rewritten, level, finite=finite)
+        if difference in EXCUSES:
+            outcome.excused = difference
+        elif difference:
+            outcome.problems.append(f"{difference}, {level}")
     return outcome
 
 
-def plain_pads(model: onnx.ModelProto) -> list[Place]:
-    """Every `Pad` that is not downstream of a ConvTranspose."""
-    scattered = {site.place.index for site in sites(model)}
-    return [place for place in pads(model) if place.index not in scattered]
+def pads(model: onnx.ModelProto) -> int:
+    """How many `Pad`s a model has, those of bodies and functions too."""
+    nodes = (holder.node[at] for holder, at, _ in walk(model))
+    return sum(node.op_type == "Pad" and not node.domain for node in nodes)
 
 
 def _broken_promises(
@@ -452,185 +382,3 @@ def _broken_promises(
         yield f"changed again: {change.code}"
     for finding in found.failing():
         yield f"check fails: {finding.code}"
-
-
-def _kept(
-    case: Case,
-    result: onnxpad.FixResult,
-    model: onnx.ModelProto,
-    left: Sequence[Place],
-    still: Sequence[Site],
-) -> Iterator[Kept]:
-    if not left and not still:
-        return
-    case.tell(EXPOSED)
-    shapes = _shapes(model, case)
-    amounts = _computed(model, case)
-
-    def told_apart(rewrite: Callable[[], onnx.ModelProto]) -> tuple[str, str]:
-        """How the naive rewriting differs, and if it does not: on what more it does."""
-        try:
-            folded = rewrite()
-            why = case.differs(folded, signs=True)
-        except NotFoldableError as refusal:
-            why = str(refusal)
-        return why, "" if why else _told_by_more(case, folded)
-
-    for place in left:
-        why, chance = told_apart(partial(fold, model, place, shapes, amounts))
-        yield Kept(place, _codes(result, place.name, "Pad"), not why, why, chance)
-    known = observed(model, case) if still else ({}, {})
-    for site in still:
-        why, chance = told_apart(partial(fold_site, model, site, known))
-        if why and site.what == "Pad":
-            downstream, chance = told_apart(partial(fold, model, site.place, shapes, amounts))
-            why = downstream and why
-        codes = _codes(result, site.place.name, site.op)
-        yield Kept(site.place, codes, not why, why, chance, site)
-
-
-def _told_by_more(case: Case, folded: onnx.ModelProto) -> str:
-    """Data of `FURTHER` on which two models differ that agree on fewer inputs; empty if none."""
-    drawn = case.drawn
-    turned = replace(drawn, model=_turned(drawn.model)), _turned(folded)
-    for taken, (one, other) in {"": (drawn, folded), ", in other branches": turned}.items():
-        for place, data in enumerate(FURTHER, 1):
-            sizes = [(size, data) for size in FURTHER_SIZES]
-            further = Case(one, case.seed + 1000 * place, sizes, case.tell)
-            if further.runs and further.differs(other, signs=True):
-                return data + taken
-    return ""
-
-
-def _turned(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the condition of each If negated: a constant one takes the other branch."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    nodes = [(holder, holder.node[at]) for holder, at, _ in walk(copy)]
-    for count, (holder, node) in enumerate(nodes):
-        if node.op_type != "If":
-            continue
-        name = f"other_branch_{count}"
-        holder.node.insert(
-            [each is node or each == node for each in holder.node].index(True),
-            onnx.helper.make_node("Not", [node.input[0]], [name]),
-        )
-        node.input[0] = name
-    return copy
-
-
-def _codes(result: onnxpad.FixResult, label: str, op: str) -> tuple[str, ...]:
-    """The codes of the reasons that are given for a node."""
-    told = {
-        f"{finding.code} {finding.reason_code}"
-        for finding in (*result.findings, *result.undone)
-        if finding.node == label or finding.node.endswith(f"{op} '{label}'")
-    }
-    return tuple(sorted(told)) or ("none",)
-
-
-def _shapes(model: onnx.ModelProto, case: Case) -> dict[str, tuple[int, ...]]:
-    """Shapes of all tensors for the first input that runs."""
-    feeds = next(
-        feeds
-        for (feeds, _), found in zip(case.inputs, case.exact, strict=True)
-        if found is not None
-    )
-    frozen = onnx.ModelProto()
-    frozen.CopyFrom(model)
-    for value in frozen.graph.input:
-        if value.name in feeds:
-            dims = value.type.tensor_type.shape.dim
-            for dim, size in zip(dims, feeds[value.name].shape, strict=True):
-                dim.dim_value = size
-    del frozen.graph.value_info[:]
-    found: dict[str, tuple[int, ...]] = {n: a.shape for n, a in feeds.items()}
-    try:
-        inferred = onnx.shape_inference.infer_shapes(frozen, data_prop=True)
-    except Exception:  # whatever it cannot read
-        return found
-
-    def collect(graph: onnx.GraphProto) -> None:
-        for value in graph.value_info:
-            tensor = value.type.tensor_type
-            if tensor.HasField("shape"):
-                dims = tensor.shape.dim
-                if all(dim.HasField("dim_value") for dim in dims):
-                    found[value.name] = tuple(dim.dim_value for dim in dims)
-        for node in graph.node:
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    collect(attribute.g)
-
-    collect(inferred.graph)
-    exposed = onnx.ModelProto()
-    exposed.CopyFrom(model)
-    names = [
-        name for node in model.graph.node for name in node.output if name and name not in found
-    ]
-    listed = {value.name for value in model.graph.output}
-    names = [name for name in names if name not in listed]
-    exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    results = Session(exposed).run(feeds)
-    if results is not None and names:
-        for name, array in zip(names, results[-len(names) :], strict=True):
-            found[name] = np.shape(array)
-    return found
-
-
-def _computed(model: onnx.ModelProto, case: Case) -> dict[str, Array]:
-    """What is computed for the amounts of `Pad`s, where every run computes the same from sizes."""
-    makers = {name: node for node in model.graph.node for name in node.output}
-    held = {each.name for each in model.graph.initializer}
-    overridable = {value.name for value in model.graph.input}
-    wanted = []
-    for node in model.graph.node:
-        if node.op_type != "Pad" or len(node.input) < 2:
-            continue
-        pending, seen, fed = [node.input[1]], set(), False
-        while pending:
-            name = pending.pop()
-            fed |= name in overridable
-            maker = makers.get(name)
-            if name in seen or maker is None or maker.op_type in ("Shape", "Size"):
-                continue
-            seen.add(name)
-            pending += [each for each in maker.input if each]
-        if not fed and node.input[1] in makers:
-            wanted.append(node.input[1])
-    wanted = [name for name in dict.fromkeys(wanted) if name not in held]
-    if not wanted:
-        return {}
-    exposed = onnx.ModelProto()
-    exposed.CopyFrom(model)
-    exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
-    opened = Session(exposed)
-    found: dict[str, list[Array]] = {name: [] for name in wanted}
-    for feeds, _ in case.inputs:
-        results = opened.run(feeds)
-        if results is not None:
-            for name, array in zip(wanted, results[-len(wanted) :], strict=True):
-                found[name].append(array)
-    return {
-        name: arrays[0]
-        for name, arrays in found.items()
-        if arrays and all(np.array_equal(each, arrays[0]) for each in arrays)
-    }
-
-
-def observed(model: onnx.ModelProto, case: Case) -> Observed:
-    """Shapes of all tensors, and what Slices and `Pad`s do, in bodies and functions too."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    layers: dict[str, set[Layer | None]] = {}
-    for (feeds, _), found in zip(case.inputs, case.exact, strict=True):
-        if found is None:
-            continue
-        for holder in seen(model, feeds):
-            shapes = {name: array.shape for name, array in holder.tensors.items()} | shapes
-            for node in holder.nodes:
-                known = holder.tensors.keys() >= set(filter(None, node.input))
-                if node.op_type in CROPS and not node.domain and known:
-                    layers.setdefault(node.output[0], set()).add(layer_of(node, holder.tensors))
-    return shapes, {
-        name: next(iter(each)) if len(each) == 1 else None for name, each in layers.items()
-    }

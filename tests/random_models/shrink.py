@@ -1,23 +1,40 @@
 """Smaller models with the same defect: nodes, outputs and constants are taken away one by one."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import TypeAlias
 
 import onnx
 
-from tests.random_models.naive import walk
-
 Wrong = Callable[[onnx.ModelProto], bool]
+Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto
+
+
+def walk(model: onnx.ModelProto) -> Iterator[tuple[Holder, int, str]]:
+    """Every graph, body and function with the index of each of its nodes, and where it is."""
+
+    def inner(holder: Holder, place: str) -> Iterator[tuple[Holder, int, str]]:
+        for position, node in enumerate(holder.node):
+            yield holder, position, place
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    yield from inner(attribute.g, f"{place}{node.op_type} > {attribute.name} > ")
+
+    yield from inner(model.graph, "")
+    for function in model.functions:
+        yield from inner(function, f"{function.name} > ")
+
+
+def bodies(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """The bodies of all nodes."""
+    for holder, index, _ in walk(model):
+        yield from (each.g for each in holder.node[index].attribute if each.HasField("g"))
 
 
 def shrink(model: onnx.ModelProto, wrong: Wrong) -> onnx.ModelProto:
     """The smallest model found that is still wrong."""
-    improved = True
-    while improved:
-        improved = False
-        for smaller in candidates(model):
-            if wrong(smaller):
-                model, improved = smaller, True
-                break
+    while smaller := next(filter(wrong, candidates(model)), None):
+        model = smaller
     return model
 
 
@@ -25,120 +42,90 @@ def candidates(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     """Models with one thing less, the largest things first."""
     for index in range(len(model.graph.output)):
         if len(model.graph.output) > 1:
-            smaller = copy(model)
+            smaller = deepcopy(model)
             del smaller.graph.output[index]
             yield pruned(smaller)
-    places = list(walk(model))
-    for at, (holder, position, _) in reversed(list(enumerate(places))):
-        node = holder.node[position]
+    nodes = [holder.node[index] for holder, index, _ in walk(model)]
+
+    def copied(at: int) -> tuple[onnx.ModelProto, Holder, int]:
+        smaller = deepcopy(model)
+        holder, index, _ = list(walk(smaller))[at]
+        return smaller, holder, index
+
+    for at, node in reversed(list(enumerate(nodes))):
         if not node.input or node.op_type in ("Identity", "Constant"):
             continue
         for body in [a.name for a in node.attribute if a.HasField("g") and node.op_type == "If"]:
-            yield from inlined(model, at, body)
-        for operand in range(min(len(node.input), 2)):
-            smaller = copy(model)
-            found, index, _ = list(walk(smaller))[at]
-            same = found.node[index]
-            kept = same.input[operand]
-            if not kept:
-                continue
-            results = list(same.output)
-            same.Clear()
-            same.op_type = "Identity"
-            same.input.append(kept)
-            same.output.append(results[0])
-            yield pruned(smaller)
-    for at, (holder, position, _) in enumerate(places):
-        if holder.node[position].op_type == "Identity":
-            smaller = copy(model)
-            found, index, _ = list(walk(smaller))[at]
-            if bypassed(smaller, found.node[index]):
-                del found.node[index]
+            smaller, holder, index = copied(at)
+            if inlined(holder, index, body):
                 yield pruned(smaller)
-    for at, (holder, position, _) in enumerate(places):
-        for number, attribute in enumerate(holder.node[position].attribute):
+        for kept in filter(None, node.input[:2]):
+            smaller, holder, index = copied(at)
+            plain = onnx.helper.make_node("Identity", [kept], [node.output[0]])
+            holder.node[index].CopyFrom(plain)
+            yield pruned(smaller)
+    for at, node in enumerate(nodes):
+        smaller, holder, index = copied(at)
+        if node.op_type == "Identity" and bypassed(smaller, holder.node[index]):
+            del holder.node[index]
+            yield pruned(smaller)
+    for at, node in enumerate(nodes):
+        for number, attribute in enumerate(node.attribute):
             if not attribute.HasField("g") and attribute.name not in ("perm", "axis", "to"):
-                smaller = copy(model)
-                found, index, _ = list(walk(smaller))[at]
-                del found.node[index].attribute[number]
+                smaller, holder, index = copied(at)
+                del holder.node[index].attribute[number]
                 yield smaller
     for number in range(len(model.graph.value_info)):
-        smaller = copy(model)
+        smaller = deepcopy(model)
         del smaller.graph.value_info[number]
         yield smaller
 
 
-def copy(model: onnx.ModelProto) -> onnx.ModelProto:
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    return result
-
-
-def inlined(model: onnx.ModelProto, at: int, body: str) -> Iterator[onnx.ModelProto]:
-    """The model with an If replaced by one of its branches."""
-    smaller = copy(model)
-    holder, index, _ = list(walk(smaller))[at]
+def inlined(holder: Holder, index: int, body: str) -> bool:
+    """Put one branch of an If in its place; False in a function, if the branch has constants."""
     node = holder.node[index]
     (graph,) = [a.g for a in node.attribute if a.name == body]
-    if not isinstance(holder, onnx.GraphProto) and graph.initializer:
-        return
-    nodes = [*holder.node[:index], *graph.node]
-    for value, name in zip(graph.output, node.output, strict=True):
-        nodes.append(onnx.helper.make_node("Identity", [value.name], [name]))
-    nodes += holder.node[index + 1 :]
     if isinstance(holder, onnx.GraphProto):
         holder.initializer.extend(graph.initializer)
-    kept = [copy_node(each) for each in nodes]
+    elif graph.initializer:
+        return False
+    ends = zip(graph.output, node.output, strict=True)
+    given = [onnx.helper.make_node("Identity", [value.name], [name]) for value, name in ends]
+    nodes = [*holder.node[:index], *graph.node, *given, *holder.node[index + 1 :]]
+    kept = [deepcopy(each) for each in nodes]
     del holder.node[:]
     holder.node.extend(kept)
-    yield pruned(smaller)
-
-
-def copy_node(node: onnx.NodeProto) -> onnx.NodeProto:
-    result = onnx.NodeProto()
-    result.CopyFrom(node)
-    return result
+    return True
 
 
 def bypassed(model: onnx.ModelProto, node: onnx.NodeProto) -> bool:
     """Connect the readers of an Identity to what it reads; False if both names are needed."""
     name, source = node.output[0], node.input[0]
-
-    def outputs(graph: onnx.GraphProto) -> Iterator[str]:
-        yield from (value.name for value in graph.output)
-        for each in graph.node:
-            for attribute in each.attribute:
-                if attribute.HasField("g"):
-                    yield from outputs(attribute.g)
-
-    given = {*outputs(model.graph), *(n for f in model.functions for n in f.output)}
     made = {each for holder, i, _ in walk(model) for each in holder.node[i].output}
-    if name in given:
+    if name in (given := results(model)):
         if source in given or source not in made:
             return False
         name, source = source, name
     for holder, index, _ in walk(model):
         reader = holder.node[index]
-        for at, read in enumerate(reader.input):
-            if read == name:
-                reader.input[at] = source
-        for at, written in enumerate(reader.output):
-            if written == name and reader is not node:
-                reader.output[at] = source
+        reader.input[:] = [source if each == name else each for each in reader.input]
+        if reader is not node:
+            reader.output[:] = [source if each == name else each for each in reader.output]
     return True
+
+
+def results(model: onnx.ModelProto) -> set[str]:
+    """The outputs of all graphs, bodies and functions."""
+    graphs = (model.graph, *bodies(model))
+    names = {value.name for graph in graphs for value in graph.output}
+    return names.union(*(function.output for function in model.functions))
 
 
 def pruned(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model without nodes, constants and inputs that nothing reads."""
     while True:
         read = {name for holder, i, _ in walk(model) for name in holder.node[i].input}
-        read |= {value.name for value in model.graph.output}
-        for function in model.functions:
-            read |= set(function.output)
-        for holder, i, _ in walk(model):
-            for attribute in holder.node[i].attribute:
-                if attribute.HasField("g"):
-                    read |= {value.name for value in attribute.g.output}
+        read |= results(model)
         dead = [
             (holder, i)
             for holder, i, _ in walk(model)
@@ -152,11 +139,10 @@ def pruned(model: onnx.ModelProto) -> onnx.ModelProto:
     for number in reversed(range(len(model.functions))):
         if model.functions[number].name not in called:
             del model.functions[number]
-    for holder, _, _ in [*walk(model), (model.graph, 0, "")]:
-        if isinstance(holder, onnx.GraphProto):
-            for number in reversed(range(len(holder.initializer))):
-                if holder.initializer[number].name not in read:
-                    del holder.initializer[number]
+    for graph in (model.graph, *bodies(model)):
+        for number in reversed(range(len(graph.initializer))):
+            if graph.initializer[number].name not in read:
+                del graph.initializer[number]
     for number in reversed(range(1, len(model.graph.input))):
         if model.graph.input[number].name not in read:
             del model.graph.input[number]

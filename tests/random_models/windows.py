@@ -1,6 +1,6 @@
 """Window operators with random attributes, each where its element type and layout allow it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -48,9 +48,57 @@ def window(writer: Writer, tensor: Tensor) -> Tensor | None:
     if writer.opset < 12 and tensor.kind != "float" and op == "MaxPool":
         return None
     attributes, sizes = _slides(writer, op, [tensor.axes[i] for i in tensor.spaces])
-    if op in CONVS:
-        return _conv(writer, op, tensor, attributes, sizes, last=last)
-    return _pool(writer, op, tensor, attributes, sizes, last=last)
+    make = _conv if op in CONVS else _pool
+    return make(_Sliding(writer, op, tensor, attributes, sizes, last))
+
+
+@dataclass
+class _Sliding:
+    """A window operator in the making: what it is, reads, and leaves of each spatial axis.
+
+    `last` says whether the channels are the last axis, for operators that have a choice.
+    """
+
+    writer: Writer
+    op: str
+    tensor: Tensor
+    attributes: dict[str, Any]
+    sizes: list[int]
+    last: bool
+
+    @property
+    def channels(self) -> int:
+        assert self.tensor.channel is not None
+        return self.tensor.axes[self.tensor.channel].size
+
+    def axes(self, channels: int | None = None) -> tuple[Axis, ...]:
+        """The axes of the result."""
+        axes = list(self.tensor.axes)
+        for i, size in zip(self.tensor.spaces, self.sizes, strict=True):
+            axes[i] = replace(axes[i], size=size)
+        if channels is not None and self.tensor.channel is not None:
+            axes[self.tensor.channel] = Axis("channels", channels)
+        return tuple(axes)
+
+    def settle(self, value: float) -> None:
+        """Now and then make the fills upstream arrive as the window's own padding."""
+        for fill in self.tensor.fills:
+            if self.writer.chance(80):
+                fill.settle(value)
+
+    def zero(self) -> int:
+        """A zero point."""
+        return self.writer.rng.choice([0, 3, 128] if self.tensor.kind == "uint8" else [0, 0, -3])
+
+    def quantised(self) -> tuple[list[str], int]:
+        """Names of a scale and a zero point, and the zero point."""
+        zero, writer = self.zero(), self.writer
+        scale = writer.rng.choice([0.25, 0.5, 1.0])
+        scales = writer.constant(np.asarray(scale, np.float32), "scale")
+        return [scales, writer.operand(np.asarray(zero, self.tensor.dtype), "zero")], zero
+
+    def node(self, inputs: list[str], domain: str = "", **more: Any) -> str:
+        return self.writer.node(self.op, inputs, domain, **self.attributes, **more)
 
 
 def arrange(writer: Writer, tensor: Tensor) -> Tensor | None:
@@ -121,170 +169,107 @@ def _slides(writer: Writer, op: str, axes: list[Axis]) -> tuple[dict[str, Any], 
     return attributes, [max(size, 1) for size in sizes]
 
 
-def _slid(tensor: Tensor, sizes: list[int], channels: int | None = None) -> tuple[Axis, ...]:
-    axes = list(tensor.axes)
-    for i, size in zip(tensor.spaces, sizes, strict=True):
-        axes[i] = replace(axes[i], size=size)
-    if channels is not None and tensor.channel is not None:
-        axes[tensor.channel] = Axis("channels", channels)
-    return tuple(axes)
-
-
-def _settle(writer: Writer, tensor: Tensor, value: float) -> None:
-    """Now and then make the fills upstream arrive as the window's own padding."""
-    for fill in tensor.fills:
-        if writer.chance(80):
-            fill.settle(value)
-
-
-def _pool(
-    writer: Writer,
-    op: str,
-    tensor: Tensor,
-    attributes: dict[str, Any],
-    sizes: list[int],
-    *,
-    last: bool,
-) -> Tensor:
-    del attributes["kernel"]
-    axes = _slid(tensor, sizes)
+def _pool(slide: _Sliding) -> Tensor:
+    writer, op, tensor = slide.writer, slide.op, slide.tensor
+    del slide.attributes["kernel"]
+    axes = slide.axes()
     if op in ("MaxPool", "NhwcMaxPool"):
         lowest = {"uint8": 0.0, "int8": -128.0}.get(tensor.kind, -np.inf)
         if writer.chance(60):
-            _settle(writer, tensor, lowest)
+            slide.settle(lowest)
         if op == "NhwcMaxPool":
-            name = writer.node(op, [tensor.name], MICROSOFT, **attributes)
-            return Tensor(name, tensor.kind, axes, tensor.exact)
+            return Tensor(slide.node([tensor.name], MICROSOFT), tensor.kind, axes, tensor.exact)
         count = 1 + (writer.opset >= 8 and tensor.exact and writer.chance(10))
         if count == 2 and writer.chance(30):
-            attributes["storage_order"] = 1
-        first, *indices = writer.nodes(op, [tensor.name], count, **attributes)
+            slide.attributes["storage_order"] = 1
+        first, *indices = writer.nodes(op, [tensor.name], count, **slide.attributes)
         for each in indices:
             writer.output(each)
-        return Tensor(
-            first, tensor.kind, axes, tensor.exact, infinite=tensor.infinite, leaked=tensor.infinite
-        )
+        made = Tensor(first, tensor.kind, axes, tensor.exact, infinite=tensor.infinite)
+        return replace(made, leaked=tensor.infinite)
     if op == "QLinearAveragePool":
-        given, zero = _quantised(writer, tensor)
-        _settle(writer, tensor, zero)
-        result, _ = _quantised(writer, tensor)
-        if last or writer.chance(20):
-            attributes["channels_last"] = int(last)
-        name = writer.node(op, [tensor.name, *given, *result], MICROSOFT, **attributes)
-        return Tensor(name, tensor.kind, axes)
-    _settle(writer, tensor, 0.0)
+        given, zero = slide.quantised()
+        slide.settle(zero)
+        result, _ = slide.quantised()
+        if slide.last or writer.chance(20):
+            slide.attributes["channels_last"] = int(slide.last)
+        return Tensor(slide.node([tensor.name, *given, *result], MICROSOFT), tensor.kind, axes)
+    slide.settle(0.0)
     if op == "LpPool":
-        attributes["p"] = writer.rng.choice([1, 1, 2])
-    name = writer.node(op, [tensor.name], **attributes)
-    slid = Tensor(name, tensor.kind, axes, tensor.exact)
+        slide.attributes["p"] = writer.rng.choice([1, 1, 2])
+    slid = Tensor(slide.node([tensor.name]), tensor.kind, axes, tensor.exact)
     whole = floor(writer, slid) if tensor.exact and writer.chance(60) else None
     return whole or replace(slid, exact=False)
 
 
-def _quantised(writer: Writer, tensor: Tensor) -> tuple[list[str], int]:
-    """Names of a scale and a zero point, and the zero point."""
-    zero = writer.rng.choice([0, 3, 128] if tensor.kind == "uint8" else [0, 0, -3])
-    scale = writer.rng.choice([0.25, 0.5, 1.0])
-    names = [
-        writer.constant(np.asarray(scale, np.float32), "scale"),
-        writer.operand(np.asarray(zero, tensor.dtype), "zero"),
-    ]
-    return names, zero
-
-
-def _conv(
-    writer: Writer,
-    op: str,
-    tensor: Tensor,
-    attributes: dict[str, Any],
-    sizes: list[int],
-    *,
-    last: bool,
-) -> Tensor:
-    rng = writer.rng
-    kernel = attributes.pop("kernel")
-    assert tensor.channel is not None
-    channels = tensor.axes[tensor.channel].size
+def _conv(slide: _Sliding) -> Tensor:
+    writer, op, tensor, rng = slide.writer, slide.op, slide.tensor, slide.writer.rng
+    kernel, channels = slide.attributes.pop("kernel"), slide.channels
     group = rng.choice([g for g in (1, 1, 1, 2, 4) if channels % g == 0])
     if writer.chance(20):
         group = channels
     if group > 1:
-        attributes["group"] = group
+        slide.attributes["group"] = group
     numbers = np.random.default_rng(rng.randrange(1 << 30))
     filters = group * rng.choice([1, 2])
-    axes = _slid(tensor, sizes, filters)
-    shape = (filters, channels // group, *kernel)
+    axes = slide.axes(filters)
     floats = op in ("Conv", "FusedConv")
     kind = tensor.kind if floats or writer.chance(70) else rng.choice(["int8", "uint8"])
     low = 0 if kind == "uint8" else -2
+    shape = (filters, channels // group, *kernel)
     weight = numbers.integers(low, 3, shape).astype(ELEMENTS[kind][0])
     name = writer.operand(weight, "w") if op != "QLinearConv" else writer.constant(weight, "w")
     if floats:
-        _settle(writer, tensor, 0.0)
-        return _float_conv(writer, op, tensor, axes, name, attributes)
+        return _float_conv(slide, axes, name)
     if op == "ConvInteger":
-        return _integer_conv(writer, tensor, axes, name, attributes, kind)
-    given, zero = _quantised(writer, tensor)
-    _settle(writer, tensor, zero)
+        return _integer_conv(slide, axes, name, kind)
+    given, zero = slide.quantised()
+    slide.settle(zero)
     scale = np.asarray(0.5, np.float32)
     weight_zero = np.asarray(0, ELEMENTS[kind][0])
     if writer.chance(40):
         scale, weight_zero = np.full(filters, scale), np.full(filters, weight_zero)
     weights = [name, writer.constant(scale, "scale"), writer.constant(weight_zero, "zero")]
-    result, _ = _quantised(writer, tensor)
+    result, _ = slide.quantised()
     inputs = [tensor.name, *given, *weights, *result]
     if writer.chance(30):
         inputs.append(writer.constant(_bias(numbers, filters, np.int32), "b"))
-    if last or writer.chance(15):
-        attributes["channels_last"] = int(last)
-        return Tensor(writer.node(op, inputs, MICROSOFT, **attributes), tensor.kind, axes)
-    return Tensor(writer.node(op, inputs, **attributes), tensor.kind, axes)
+    if slide.last or writer.chance(15):
+        slide.attributes["channels_last"] = int(slide.last)
+        return Tensor(slide.node(inputs, MICROSOFT), tensor.kind, axes)
+    return Tensor(slide.node(inputs), tensor.kind, axes)
 
 
 def _bias(numbers: np.random.Generator, filters: int, dtype: Any) -> Array:
     return numbers.integers(-3, 4, filters).astype(dtype)
 
 
-def _float_conv(
-    writer: Writer,
-    op: str,
-    tensor: Tensor,
-    axes: tuple[Axis, ...],
-    weight: str,
-    attributes: dict[str, Any],
-) -> Tensor:
+def _float_conv(slide: _Sliding, axes: tuple[Axis, ...], weight: str) -> Tensor:
+    writer, tensor = slide.writer, slide.tensor
+    slide.settle(0.0)
     inputs = [tensor.name, weight]
     exact = tensor.exact and tensor.kind != "half"
     if writer.chance(30):
-        channel = axes[1].size
         numbers = np.random.default_rng(writer.rng.randrange(1 << 30))
-        inputs.append(writer.constant(_bias(numbers, channel, tensor.dtype), "b"))
-    if op == "Conv":
-        return Tensor(writer.node("Conv", inputs, **attributes), tensor.kind, axes, exact)
+        inputs.append(writer.constant(_bias(numbers, axes[1].size, tensor.dtype), "b"))
+    if slide.op == "Conv":
+        return Tensor(slide.node(inputs), tensor.kind, axes, exact)
     activation = writer.rng.choice(["Relu", "Tanh", "LeakyRelu", "Clip", "Sigmoid"])
     parameters: dict[str, list[float]] = {"LeakyRelu": [0.25], "Clip": [0.0, 6.0]}
     if activation in parameters:
-        attributes["activation_params"] = parameters[activation]
-    name = writer.node(op, inputs, MICROSOFT, activation=activation, **attributes)
+        slide.attributes["activation_params"] = parameters[activation]
+    name = slide.node(inputs, MICROSOFT, activation=activation)
     return Tensor(name, "float", axes, exact and activation not in ("Tanh", "Sigmoid"))
 
 
-def _integer_conv(
-    writer: Writer,
-    tensor: Tensor,
-    axes: tuple[Axis, ...],
-    weight: str,
-    attributes: dict[str, Any],
-    kind: str,
-) -> Tensor:
-    inputs = [tensor.name, weight]
-    zero = 0
+def _integer_conv(slide: _Sliding, axes: tuple[Axis, ...], weight: str, kind: str) -> Tensor:
+    writer, zero = slide.writer, 0
+    inputs = [slide.tensor.name, weight]
     if writer.chance(70):
-        zero = writer.rng.choice([0, 3, 128] if tensor.kind == "uint8" else [0, 0, -3])
-        inputs.append(writer.operand(np.asarray(zero, tensor.dtype), "zero"))
+        zero = slide.zero()
+        inputs.append(writer.operand(np.asarray(zero, slide.tensor.dtype), "zero"))
         if writer.chance(30):
             inputs.append(writer.constant(np.asarray(0, ELEMENTS[kind][0]), "zero"))
-    _settle(writer, tensor, zero)
-    result = writer.node("ConvInteger", inputs, **attributes)
-    name = writer.node("Cast", [result], to=ELEMENTS["float"][1])
+    slide.settle(zero)
+    name = writer.node("Cast", [slide.node(inputs)], to=ELEMENTS["float"][1])
     return Tensor(name, "float", axes)

@@ -153,23 +153,16 @@ class Scope:
         return scope is self
 
 
-@dataclass(frozen=True)
-class Fed:
-    """An input other than the data.
-
-    Attributes:
-        value: What to feed, given random numbers.
-    """
-
-    value: Callable[[np.random.Generator], Array]
+Fed: TypeAlias = Callable[[np.random.Generator], Array]
+"""What to feed to an input other than the data, given random numbers."""
 
 
 def always(array: Array) -> Fed:
     """An input that is fed the same in every run."""
-    return Fed(lambda _: array)
+    return lambda _: array
 
 
-def about(array: Array) -> Callable[[np.random.Generator], Array]:
+def about(array: Array) -> Fed:
     """Draws this array, or one with a little more in every element."""
     return lambda numbers: (array + numbers.integers(2)).astype(array.dtype)
 
@@ -282,19 +275,19 @@ class Writer:
     def integers(self, values: Sequence[int] | Array, stem: str = "c") -> str:
         return self.constant(np.asarray(values, np.int64), stem)
 
-    def input(self, array: Array, stem: str, draw: Callable[..., Array] | None = None) -> str:
+    def input(self, array: Array, stem: str, draw: Fed | None = None) -> str:
         """A graph input that is fed this array, or what `draw` makes of random numbers."""
         name = self.fresh(stem)
         elem = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.inputs.append(helper.make_tensor_value_info(name, elem, array.shape))
-        self.fed[name] = Fed(draw) if draw is not None else always(array)
+        self.fed[name] = draw or always(array)
         return self.visible(name)
 
-    def overridable(self, array: Array, stem: str, draw: Callable[..., Array] | None = None) -> str:
+    def overridable(self, array: Array, stem: str, draw: Fed | None = None) -> str:
         """An initializer that is an input too, which `draw` overrides."""
         name = self.fresh(stem)
         if draw is not None:
-            self.fed[name] = Fed(draw)
+            self.fed[name] = draw
         elem = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.inputs.append(helper.make_tensor_value_info(name, elem, array.shape))
         self.main.initializers.append(numpy_helper.from_array(array, name))

@@ -144,15 +144,3 @@ def test_what_stays_as_asked_is_said_to_be_asked_for(
         assert finding.reason_code == "size-dependent"
         assert not options(finding)
         assert "Pass" not in finding.reason
-
-
-@pytest.mark.parametrize("given", [{}, {"trust": "spec"}, {"strict": True}], ids=str)
-def test_trust_is_named_where_it_may_be_given(given: Mapping[str, Any]) -> None:
-    """`pads` beside `auto_pad`: only onnxruntime's reading decides, and `--strict` forbids it."""
-    model = parsed("""
-        net (float[1, 1, 8] x) => (float[1, 1, 8] y)
-        { y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], pads = [2, 2]> (x) }
-    """)
-    (finding,) = left(model, given)
-    assert list(options(finding)) == ([] if given else ["--trust onnxruntime"])
-    assert finding.reason.endswith("; --trust onnxruntime decides") is not bool(given)

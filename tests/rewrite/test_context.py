@@ -1,19 +1,18 @@
-"""One graph with the wishes of its user: the options that are left, and what it reads."""
+"""One graph with the wishes of its user, and where and what a pass says of what it finds."""
 
-from typing import Any
+from typing import Any, ClassVar
 
-from msgspec.structs import astuple
+import onnx
 
+import onnxpad
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.facts.feasible import SizeDomain
+from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import original
-from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
-from onnxpad.semantics.rows import UnreadError
-from tests.support import BORDER, W, one
+from onnxpad.rewrite.pass_api import Context, Match, Pass
+from tests.support import BORDER, PADS, W, one, parsed
 from tests.support.rows import each_row
 
 OPEN = "float[1, 2, h, w] x, float[n] z"
@@ -54,26 +53,6 @@ def test_the_options_that_may_still_be_passed(
     assert context.options(RefusalError(Reason.OWN_RULE, "m", **facts)) == ()
 
 
-@each_row(
-    ("style", "dynamic", "chosen", "asks"),
-    [
-        ("fold", "keep", "keep", ""),
-        ("fold", "pad", "pad", "--dynamic pad"),
-        ("pad", "keep", "pad", "--style pad"),
-        ("pad", "pad", "pad", "--style pad"),
-        ("symmetric", "keep", "keep", ""),
-    ],
-)
-def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: str) -> None:
-    context = Context(Graph.from_proto(one("y = Relu (x)")), Options(style=style, dynamic=dynamic))
-    assert context.asks_to_compute == asks
-    (node,) = context.graph.nodes
-    assert context.wanted(node) == Wanted(style, chosen, symmetric_transpose=style == "symmetric")
-    assert context.outer is None
-    other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
-    assert astuple(other.wanted(node))[2:4] == (True, True)
-
-
 def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
     body = (
         "a = Pad (x, p) b = Relu (a) c = Conv (b, w) d = Conv (c, w) e = Pad (d, p) "
@@ -91,30 +70,72 @@ def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
     }  # fmt: skip
 
 
-def test_what_is_read_in_file_order() -> None:
-    body = (
-        "a = Pad (x, p) b = Conv (a, w) c = ConvTranspose (b, v) d = Relu (c) "
-        "e = Relu (d, d) "
-        "y = MaxPool <kernel_shape = [2, 2]> (e)"
+class Rule(Pass):
+    """A pass that is given what it finds."""
+
+    code: ClassVar[str] = "PAD999"
+
+
+class Sure(Rule):
+    """The same with a usual reason."""
+
+    why: ClassVar[str] = "it is so"
+    severity: ClassVar[Severity] = Severity.INFO
+
+
+def a_context(**wanted: Any) -> Context:
+    return Context(
+        Graph.from_proto(one("y = MaxPool <kernel_shape = [3, 3]> (x)")), Options(**wanted)
     )
-    v = "float[3, 2, 1, 1] v = {1, 2, 3, 4, 5, 6}"
-    context = Context(Graph.from_proto(one(body, initializers=f"{W}, {BORDER}, {v}")))
-    assert set(context._reads()) == {PadOp, WindowOp, TransposedOp, UnreadError}
-    assert [op.node.outputs[0].name for op in context.windows()] == ["b", "y"]
-    assert [op.node.outputs[0].name for op in context.pads()] == ["a"]
-    assert [op.node.outputs[0].name for op in context.transposed()] == ["c"]
-    assert [node.outputs[0].name for node, _ in context.unreadable()] == ["e"]
-    assert context._reads() is context._reads()
-    graph = context.graph
-    (pad,) = (each.node for each in context.pads())
-    mark = context.graph.mark()
-    (conv, _) = (each.node for each in context.windows())
-    graph.set_input(conv, 0, graph.tensor("x"))
-    graph.sweep()
-    assert context.read(pad) is None
-    assert [*context.pads()] == []
-    context.graph.rollback(mark)
-    assert [op.node for op in context.pads()] == [pad]
-    first = original(context)
-    assert first is original(context)
-    assert first.graph is not graph
+
+
+def said(match: Match) -> tuple[object, ...]:
+    found = match.finding
+    return found.severity, found.message, found.reason, dict(found.evidence)
+
+
+def test_what_is_only_reported() -> None:
+    graph = a_context()
+    (node,) = graph.graph.nodes
+    found = Sure().reported(graph, node, "as found", "it stays", axis=2)
+    assert said(found) == (Severity.INFO, "as found", "it stays", {"axis": 2})
+    assert (found.finding.reason_code, found.plan, found.about) == (Reason.OWN_RULE, None, node)
+    strict = Rule().reported(graph, node, "m", "it stays", severity=Severity.ERROR)
+    assert strict.finding.severity is Severity.ERROR
+    assert Rule().reported(graph, node, "m", "r").finding.severity is Severity.WARNING
+
+
+SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
+MODEL = f"""
+<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+agraph (float[1, 1, h, w] x, bool c) => (y)
+<{W}, {PADS}>
+{{
+    [named] a = Conv <{SAME}> (x, w)
+    b = MaxPool <kernel_shape = [2, 2], {SAME}> (a)
+    [choice] d = If (c) <
+        then_branch = then () => (t) {{ [inner] t = MaxPool <kernel_shape = [2, 2], {SAME}> (b) }},
+        else_branch = other () => (e) {{ e = MaxPool <kernel_shape = [3, 3], {SAME}> (b) }}
+    >
+    f = Pad <mode = "reflect"> (d, p)
+    y = own.twice (f)
+}}
+<domain: "own", opset_import: ["" : 17]>
+twice (u) => (v) {{ v = MaxPool <kernel_shape = [2, 2], {SAME}> (u) }}
+"""
+
+
+def findings(model: onnx.ModelProto) -> tuple[Finding, ...]:
+    return onnxpad.check(model).findings
+
+
+def test_a_finding_has_the_place_of_its_node() -> None:
+    found = {each.location: each for each in findings(parsed(MODEL))}
+    assert {*found} == {
+        Location((), "named", "a"),
+        Location((), "", "b"),
+        Location(("choice", "then_branch"), "inner", "t"),
+        Location(("choice", "else_branch"), "", "e"),
+        Location((), "", "f"),
+        Location(("own::twice",), "", "v"),
+    }

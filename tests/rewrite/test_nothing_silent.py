@@ -56,21 +56,6 @@ LEFT = [
         id="steps before a pool",
     ),
     pytest.param(
-        "[p1] a = Pad (x, p) b = Identity (a) [c1] c = Pow (b, b)"
-        " d = Identity (c) [m1] y = MaxPool <kernel_shape = [3, 3]> (d)",
-        "p1",
-        "steps-between",
-        ["Pow 'c1' stands between it and MaxPool 'm1'"],
-        id="Identity is no step",
-    ),
-    pytest.param(
-        "[p1] a = Pad (x, p) [e1] b = Exp (a) [l1] c = Log (b) [c1] y = Conv (c, w)",
-        "p1",
-        "steps-between",
-        ["Exp 'e1' and Log 'l1' stand between it and Conv 'c1'"],
-        id="there and back",
-    ),
-    pytest.param(
         "[p1] a = Pad (x, p) [g1] y = GlobalAveragePool (a)",
         "p1",
         "no-window",
@@ -78,10 +63,6 @@ LEFT = [
         id="GlobalAveragePool",
     ),
     pytest.param("[p1] y = Pad (x, p)", "p1", "graph-output", ["an output"], id="graph output"),
-    pytest.param(
-        "[p1] a = Pad (x, p) y = Identity (a)", "p1", "graph-output", ["an output"],
-        id="graph output by way of Identity",
-    ),
     pytest.param("[p1] a = Pad (x, p) y = Relu (x)", "p1", "unused", ["nothing"], id="unused"),
     pytest.param(
         "[p1] a = Pad (w, p) [c1] y = Conv (x, a)",
@@ -89,13 +70,6 @@ LEFT = [
         "read-as-operand",
         ["Conv 'c1' reads it as its weight"],
         id="weight",
-    ),
-    pytest.param(
-        "[p1] a = Pad (bias, three) [c1] y = Conv (x, w, a)",
-        "p1",
-        "read-as-operand",
-        ["Conv 'c1' reads it as its bias"],
-        id="bias",
     ),
     pytest.param(
         "[p1] a = Pad (x, p) [s1] y = Shape (a)",
@@ -112,9 +86,6 @@ LEFT = [
         id="reflect",
     ),
     pytest.param(
-        "[p1] a = Pad (x, n) [a1] y = Abs (a)", "p1", "no-window", ["Abs 'a1'"], id="crop"
-    ),
-    pytest.param(
         "[p1] a = Pad (x, p) [c1] y = Conv (a, w) [r1] z = Relu (a)",
         "p1",
         "no-window",
@@ -127,20 +98,6 @@ LEFT = [
         "reader-unreadable",
         ["Conv 'c1'", "auto_pad='SAME'"],
         id="before what cannot be read",
-    ),
-    pytest.param(
-        "[p1] a = Pad (x, p) [c1] y = ConvTranspose (a, v)",
-        "p1",
-        "operator-not-covered",
-        ["ConvTranspose 'c1'", "whose own pads would crop"],
-        id="ConvTranspose",
-    ),
-    pytest.param(
-        '[p1] a = Pad (x, p) [p2] b = Pad <mode = "edge"> (a, p) [r1] y = Relu (b)',
-        "p1",
-        "no-window",
-        ["Pad 'p2'"],
-        id="another Pad",
     ),
     pytest.param(
         "[p1] a = Pad (x, p) [i1] y = If (ok) <then_branch = some () => (float[] y)"
@@ -176,34 +133,6 @@ def test_a_pad_that_is_left_is_named_with_what_stands_in_between(
     assert not [name for name in ("r1", "c1", "m1") if name in str(evidence["summary"])]
 
 
-@pytest.mark.parametrize("style", ["pad", "symmetric"])
-def test_a_pad_where_the_style_wants_it_is_not_named(style: str) -> None:
-    pads = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
-    model = one("a = Pad (x, p) b = Identity (a) y = Conv (b, w)", initializers=f"{W}, {pads}")
-    assert found(model, "PAD206", style) == []
-    beside = one(
-        "[p1] a = Pad (x, p) y = Conv (a, w) [r1] z = Relu (a)",
-        outputs="float[] y, float[] z",
-        initializers=f"{W}, {pads}",
-    )
-    (finding,) = found(beside, "PAD206", style)
-    assert "'r1'" in finding.reason
-
-
-@each_row("style", STYLES, at_once=8)
-@pytest.mark.parametrize(
-    "pad",
-    ['Pad <mode = "reflect"> (x, p)', "Pad (x, n)"],
-)
-def test_what_is_no_padding_of_any_style_is_named(pad: str, style: str) -> None:
-    model = one(
-        f"[p1] a = {pad} y = Conv (a, w)",
-        initializers=f"{GIVEN}, int64[8] n = {{0, 0, -1, 0, 0, 0, 0, -1}}",
-    )
-    (finding,) = found(model, "PAD201", style)
-    assert finding.node == "p1"
-
-
 def foreign(body: str, domain: str, functions: str = "") -> onnx.ModelProto:
     """A model whose nodes may be of another domain, with ConvTranspose's and quantised operands."""
     return onnx.parser.parse_model(
@@ -235,12 +164,6 @@ def test_auto_pad_of_what_is_not_covered(body: str, code: str, style: str) -> No
     assert (finding.node, finding.reason_code, finding.severity) == ("n", code, Severity.INFO)
     assert finding.message == "auto_pad=SAME_UPPER"
     assert finding.evidence["auto_pad"] == "SAME_UPPER"
-
-
-@pytest.mark.parametrize("auto_pad", ['auto_pad = "NOTSET", ', ""])
-def test_what_pads_in_numbers_is_not_named(auto_pad: str) -> None:
-    body = f"y = ConvTranspose <{auto_pad}pads = [1, 1, 1, 1]> (x, v)"
-    assert onnxpad.check(foreign(body, "mine"), ignore="PAD6").findings == ()
 
 
 def test_pads_of_other_domains() -> None:
@@ -276,14 +199,6 @@ def test_functions_are_told_of_once() -> None:
     assert "PAD206" not in {f.code for f in findings}
 
 
-@pytest.mark.parametrize("opset", ["", '"" : 999'])
-def test_a_pad_of_an_unknown_opset_is_told_of(opset: str) -> None:
-    function = f'<domain: "mine", opset_import: [{opset}]> F (a, b) => (c) {{ c = Pad (a, b) }}'
-    model = foreign("y = mine.F (x, p)", "mine", function)
-    (finding,) = found(model, "PAD903")
-    assert finding.node.endswith("Pad '<c>'")
-
-
 def test_all_padding_of_bodies_is_told_of() -> None:
     inner = (
         "i = If (ok) <then_branch = a () => (float[] i) { [q] t = Pad (x, p) i = Conv (t, w) },"
@@ -316,16 +231,6 @@ def test_bodies_of_custom_operators_are_told_of() -> None:
     assert finding.node == "Run '<y>' > body > Pad 'q'"
     assert (finding.reason_code, finding.severity) == ("other-scope", Severity.INFO)
     assert finding.evidence["scope"] == "Run '<y>' > body"
-
-
-def test_a_name_is_no_reason_to_keep_silent() -> None:
-    """Nodes may share a name: each is told of."""
-    model = one(
-        "[same] a = Pad (x, p) y = Relu (a) [same] b = Pad (x, p) z = Abs (b)",
-        outputs="float[] y, float[] z",
-        initializers=PADS,
-    )
-    assert [f.reason[:9] for f in found(model, "PAD206")] == ["Relu '<y>", "Abs '<z>'"]
 
 
 def nothing_is_silent(model: onnx.ModelProto, seed: int) -> None:

@@ -1,8 +1,6 @@
 """`--select` and `--ignore`: what is not chosen stays exactly as it was, and the rest is safe."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -13,8 +11,7 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
-from tests.support import MODELS, PADS, W, one, onnxpad_runs
-from tests.support.rows import one_in
+from tests.support import PADS, W, one
 
 BOTH = one(
     'a = Pad (x, p) y = Conv (a, w) z = Conv <auto_pad = "SAME_UPPER"> (x, w)',
@@ -33,18 +30,6 @@ MISFOLDED = one(
     initializers=f"{W}, {PADS}",
 )
 """onnxruntime folds the Pad, which it must not."""
-
-SEVERAL = (
-    "qat_torchscript",
-    "resnetv2_keras",
-    "same_paddle",
-    "trims_torchscript",
-    "unet_keras",
-    "upsampling_paddle",
-    "wavenet_keras",
-    "zeropad_torchscript",
-)
-"""Exported models in which several codes find something to rewrite."""
 
 
 def nodes(model: onnx.ModelProto) -> dict[str, onnx.NodeProto]:
@@ -74,25 +59,6 @@ def test_what_is_not_chosen_stays_as_it_was(
     assert all(after[name] == before[name] for name in kept.split())
     assert result.changed == bool(codes)
     assert not onnxpad.check(result.model, **options).failing()
-
-
-def test_only_findings_of_chosen_codes_are_reported() -> None:
-    stays = one(
-        'a = Pad <mode = "edge"> (x, p) y = Conv (a, w) b = Pad (x, p) z = Relu (b)',
-        outputs="float[] y, float[] z",
-        initializers=f"{W}, {PADS}",
-    )
-    found = {"PAD201", "PAD206"}
-    assert {each.code for each in onnxpad.fix(stays).findings} == found
-    for code in found:
-        assert {each.code for each in onnxpad.fix(stays, select=code).findings} == {code}
-        assert {each.code for each in onnxpad.check(stays, select=code).findings} == {code}
-
-
-def test_padding_of_another_code_is_not_said_to_have_no_rule() -> None:
-    """PAD206 is about `Pad`s that no rewrite is about; that of `BOTH` is only not asked for."""
-    assert not onnxpad.fix(BOTH, select="PAD206").findings
-    assert not onnxpad.check(BOTH, select="PAD206").findings
 
 
 def exposed(model: onnx.ModelProto) -> list[object]:
@@ -181,30 +147,3 @@ def test_own_passes_are_chosen_by_their_codes() -> None:
 def test_a_code_that_does_not_exist_is_bad_usage(call: object) -> None:
     with pytest.raises(UsageError):
         call(BOTH, select="PAD110")  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("name", one_in(3, zip(SEVERAL)))
-def test_a_fix_of_a_code_leaves_none_of_it_to_find(name: str) -> None:
-    path = MODELS / f"{name}.onnx"
-    found = onnxpad.check(path, ignore="PAD6").findings
-    for code in dict.fromkeys(each.code for each in found if each.fixable):
-        result = onnxpad.fix(path, select=code, validate=False)
-        assert {change.code for change in result.changes} == {code}
-        assert not onnxpad.check(result.model, select=code).failing()
-
-
-def test_the_command(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    onnx.save(BOTH, path)
-    result = onnxpad_runs("fix", path, "--select", "PAD1", "--ignore", "PAD102,PAD103")
-    assert (result.exit_code, result.stderr) == (0, "")
-    fixed = path.with_name("model.fixed.onnx")
-    assert nodes(onnx.load(fixed))["a"] == nodes(BOTH)["a"]
-    assert onnxpad_runs("check", fixed, "--select", "PAD101").exit_code == 0
-    assert onnxpad_runs("check", fixed).exit_code == 1
-    result = onnxpad_runs("fix", path, "--select", "PAD50", "--format", "json")
-    document = json.loads(result.stdout)
-    assert (document["select"], document["ignore"]) == (["PAD50"], [])
-    result = onnxpad_runs("fix", path, "--ignore", "PAD110", "--format", "json")
-    assert result.exit_code == 2
-    assert "--ignore" in result.stderr

@@ -1,24 +1,21 @@
 """A change is made as a whole, with all that is told of it, or taken back as a whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import onnx
 import pytest
 
-import onnxpad
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import Options
-from onnxpad.passes.conv_transpose import TakeCrop
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.pads import DropEmptyPad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.run import Editor
-from tests.benchmarks.growth import Model, pads_in_a_row, same
 from tests.broken import Swapped
-from tests.support import BORDER, PADS, W, assert_graph, one, work
+from tests.support import BORDER, PADS, W, assert_graph, one
 
 PADDED = one("[pad] a = Pad (x, p) [conv] y = Conv (a, w)", initializers=f"{W}, {PADS}")
 MAXIMA = one(
@@ -120,14 +117,6 @@ def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
 
 
 class TestProbe:
-    def test_is_asked_of_the_tensor_that_must_stay_the_same(self) -> None:
-        probe = Told(same=True)
-        editor = editor_of(PADDED, probe=probe)
-        tried(editor, FoldPad())
-        assert probe.asked == [("take",), ("before", "y", "x"), ("after", "y", "x", "cut")]
-        (made,) = editor.made
-        assert (made.change.probe, made.change.certificate.assumptions) == ("as told", ())
-
     def test_a_difference_takes_the_change_back(self) -> None:
         editor = editor_of(PADDED, probe=Told(same=False))
         tried(editor, FoldPad())
@@ -198,52 +187,3 @@ def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass) -> None
     tried(editor, rule)
     assert len(editor.undone) == 1
     assert editor.context.graph.model.to_bytes() == model.SerializeToString()
-
-
-@pytest.mark.parametrize(
-    ("build", "calls"), [(same, 795), (pads_in_a_row, 4300)], ids=["same", "pads"]
-)
-def test_each_further_node_costs_the_same(build: Callable[[Model, int], None], calls: int) -> None:
-    def made(count: int) -> int:
-        model = Model()
-        build(model, count)
-        proto = model.proto()
-        return work.calls(lambda: onnxpad.fix(proto, validate=False))
-
-    assert made(80) - made(40) < 40 * calls
-
-
-def test_an_added_node_is_told_and_an_identity_is_absorbed() -> None:
-    """The crop of a ConvTranspose becomes its pads; the Slice that was there is gone."""
-    model = one(
-        "[up] a = ConvTranspose <strides = [2, 2]> (x, w) [crop] y = Slice (a, s, e, d)",
-        inputs="float[1, 3, 4, 5] x",
-        initializers=f"{W}, int64[2] s = {{1, 1}}, int64[2] e = {{-1, -1}}, int64[2] d = {{2, 3}}",
-    )
-    editor = editor_of(model)
-    tried(editor, TakeCrop())
-    (made,) = editor.made
-    after = one(
-        "y = ConvTranspose <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
-        inputs="float[1, 3, 4, 5] x",
-        initializers=W,
-    )
-    assert_graph(editor.context.graph.model.to_proto(), after)
-    assert made.change.removed == ("crop",)
-    assert {"a", "y"} <= set(made.tensors)
-
-
-@pytest.mark.parametrize(
-    ("body", "rule", "tensors"),
-    [
-        ("a = Pad (x, n) y = Relu (a)", DropEmptyPad(), {"a", "x", "y"}),  # x takes its place
-        ("a = Pad (x, p) b = Identity (a) y = Conv (b, w)", FoldPad(), {"a", "b", "y"}),
-        ("a = Pad (x, n) b = Pad (a, p) y = Conv (b, w)", FoldPad(), {"b", "y"}),
-    ],
-)
-def test_the_tensors_that_belong_to_a_change(body: str, rule: Pass, tensors: set[str]) -> None:
-    none = "int64[8] n = {0, 0, 0, 0, 0, 0, 0, 0}"
-    editor = editor_of(one(body, initializers=f"{W}, {PADS}, {none}"))
-    tried(editor, rule)
-    (made,) = editor.made
-    assert set(made.tensors) == tensors

@@ -6,34 +6,36 @@ from functools import partial
 
 import onnx
 
-from tests.malformed.__main__ import parts, whole
+from tests.malformed.__main__ import parts, read, whole
 from tests.malformed.mutate import Mutation
 from tests.malformed.readers import Given, misread
-from tests.soak.smaller import smallest, written
-from tests.soak.turn import JOINED, QUOTES, Found, Turn, kind, quoted, used
+from tests.soak.smaller import smallest
+from tests.soak.turn import JOINED, Turn, kind
 
 
 def take(turn: Turn) -> None:
     """Has all readers read damaged models; every eighth is run, too."""
-    for seed in turn.seeds("readers"):
+    for seed in turn.seeds():
         model, done = parts(seed)
-        read = partial(misread, whole(model, done), seed, running=seed % 8 == 0)
-        if told := turn.asked(read):
-            turn.found(told, partial(of_damage, model, done, seed, told))
+        given = read(turn.given.read_bytes()) if turn.given else whole(model, done)
+        running = seed % 8 == 0
+        if told := turn.asked(partial(misread, given, seed, running=running)):
+            made = partial(of_damage, turn, model, done, seed, told)
+            turn.found(seed, told, partial(made, running=running))
         turn.covered({"models": 1, **Counter(f"mutations {each}" for each, _ in done)})
 
 
 def of_damage(
+    turn: Turn,
     model: onnx.ModelProto,
     done: Sequence[Mutation],
     seed: int,
     told: str,
-    turn: Turn,
     seconds: float,
-) -> Found:
+    *,
+    running: bool,
+) -> tuple[bytes, str]:
     """What a damaged model does to a reader: fewer mutations, then less of the model."""
-
-    running = not turn.asked(partial(misread, whole(model, done), seed, running=False))
 
     def still(given: Given) -> bool:
         said = turn.asked(partial(misread, given, seed, running=running))
@@ -44,22 +46,6 @@ def of_damage(
         if still(whole(model, fewer)):
             done = fewer
     given = whole(model, done)
-    if isinstance(given, onnx.ModelProto):
-        given = smallest(given, still, seconds, damaged=True)
-    text, source = written(given, still)
-    test = f"""
-import base64
-
-import onnx
-
-from tests.malformed.readers import misread
-
-def test_malformed_{seed}() -> None:
-    {QUOTES}{quoted(told)}
-
-    What is wrong: {", ".join(name for name, _ in done) or "nothing"}.
-    {QUOTES}
-    model = {source}
-    assert misread(model, {seed}, running={running}) == ""
-"""
-    return Found(told, seed, used(test), text)
+    if isinstance(given, bytes):
+        return given, ".onnx"
+    return smallest(given, still, seconds, damaged=True).SerializeToString(), ".onnx"

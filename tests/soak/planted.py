@@ -1,10 +1,8 @@
 """Ports with wrong padding or another difference, planted, and what `match` makes of them."""
 
 import random
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,9 +10,9 @@ import onnx
 
 import onnxpad
 from tests.frameworks.repadding import ports
-from tests.frameworks.repadding.ports import Padding, Place, Port, Style
+from tests.frameworks.repadding.ports import Port, Style
 from tests.malformed.readers import place
-from tests.soak.turn import QUOTES, Found, Turn, kind, quoted, used
+from tests.soak.turn import Turn
 from tests.support import run
 
 SECONDS: Final = 20.0
@@ -42,46 +40,23 @@ class Planted:
         right: The styles of its padding, one after the other.
         port: Those of the port.
         twist: What else differs; empty where padding does.
-        only: The operators whose padding is wrong; None for all.
     """
 
     build: str
     right: tuple[str, ...]
     port: tuple[str, ...]
     twist: str = ""
-    only: frozenset[int] | None = None
-
-    @cached_property
-    def differing(self) -> frozenset[int]:
-        """The operators that the port pads otherwise."""
-        found = set()
-        right, port = (ports.mixed(*map(_STYLES.__getitem__, each)) for each in self._styles)
-
-        def watched(where: Place) -> Padding:
-            if right(where) != port(where):
-                found.add(where.number)
-            return right(where)
-
-        BUILDS[self.build](watched)
-        return frozenset(found) if self.only is None else self.only & found
-
-    @property
-    def _styles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return self.right, self.port
-
-    @property
-    def error(self) -> str:
-        return self.twist or " and ".join(sorted({*self.port} - {*self.right})) or "exchanged"
 
     def made(self) -> Port:
         """The port, with what it should compute."""
+        build = BUILDS[self.build]
         if self.twist:
-            return next(ports.perturbed([BUILDS[self.build]], {self.twist}))
-        right, wrong = (ports.mixed(*map(_STYLES.__getitem__, each)) for each in self._styles)
-        places = self.differing
-        meant = BUILDS[self.build](right)
-        model = BUILDS[self.build](lambda p: (wrong if p.number in places else right)(p))
-        return Port(self.build, model, ports.recorded(meant, ports.data_for(meant)))
+            return next(ports.perturbed([build], {self.twist}))
+        right, wrong = (
+            ports.mixed(*map(_STYLES.__getitem__, each)) for each in (self.right, self.port)
+        )
+        meant = build(right)
+        return Port(self.build, build(wrong), ports.recorded(meant, ports.data_for(meant)))
 
     def judged(self) -> tuple[str, str]:
         """The outcome of `match`, and what is wrong with it; empty if nothing is."""
@@ -134,31 +109,10 @@ def planted(seed: int) -> Planted:
 
 def take(turn: Turn) -> None:
     """Has `match` search for padding that was planted wrongly, and for what is no padding."""
-    for seed in turn.seeds("match"):
+    for seed in turn.seeds():
         port = planted(seed)
         outcome, told = port.judged()
         if told:
-            turn.found(told, partial(of_port, port, seed, told))
-        reached = {f"outcomes {outcome}": 1, f"networks {port.build}": 1, f"errors {port.error}": 1}
-        turn.covered({"models": 1, **reached})
-
-
-def of_port(port: Planted, seed: int, told: str, _: Turn, seconds: float) -> Found:
-    """What `match` makes of a port, with as few operators padded wrongly as show it."""
-    end, places = time.monotonic() + seconds, sorted(port.differing)
-    for each in list(places):
-        fewer = replace(port, only=frozenset(places) - {each})
-        if time.monotonic() < end and kind(fewer.judged()[1]) == kind(told):
-            places.remove(each)
-            port = fewer
-    graph = onnx.GraphProto()
-    graph.CopyFrom(port.made().model.graph)
-    graph.ClearField("initializer")  # a page of numbers, and the network has them from a seed
-    test = f"""
-from tests.soak.planted import Planted
-
-def test_match_{seed}() -> None:
-    {QUOTES}{quoted(told)}{QUOTES}
-    assert {port!r}.judged()[1] == ""
-"""
-    return Found(told, seed, used(test), onnx.printer.to_text(graph))
+            shown = f"from tests.soak.planted import Planted\n\nprint({port!r}.judged())\n"
+            turn.found(seed, told, lambda _, shown=shown: (shown.encode(), ".py"))  # type: ignore[misc]
+        turn.covered({"models": 1, f"outcomes {outcome}": 1, f"networks {port.build}": 1})

@@ -1,23 +1,39 @@
-"""Models with everything taken away that a fault does not need, and as text."""
+"""Models with everything taken away that a fault does not need."""
 
-import base64
 import contextlib
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import onnx
-from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from google.protobuf.message import Message  # type: ignore[import-untyped]
 
-from tests.malformed.readers import Given
 from tests.random_models.shrink import shrink
-from tests.soak.turn import isolated
 
 ELEMENTS: Final = 64
 """Most elements of a list of numbers that are taken away one by one."""
 
 Step: TypeAlias = tuple[str, int | None]
+
+
+def smallest(
+    model: onnx.ModelProto,
+    still: Callable[[onnx.ModelProto], bool],
+    seconds: float,
+    *,
+    damaged: bool = False,
+) -> onnx.ModelProto:
+    """The smallest model found in a time that is wrong as a first one is; any part of a damaged one
+    may go, of others only what leaves them whole.
+    """
+    end = time.monotonic() + seconds
+
+    def in_time(smaller: onnx.ModelProto) -> bool:
+        return time.monotonic() < end and still(smaller)
+
+    with contextlib.suppress(*(ValueError, IndexError, TypeError) if damaged else ()):
+        model = shrink(model, in_time)
+    return trimmed(model, in_time) if damaged else model
 
 
 def trimmed(model: onnx.ModelProto, still: Callable[[onnx.ModelProto], bool]) -> onnx.ModelProto:
@@ -64,43 +80,3 @@ def _cut(message: Any, path: Sequence[Step]) -> None:
         message.ClearField(name)
     else:
         del getattr(message, name)[index]
-
-
-def smallest(
-    model: onnx.ModelProto,
-    still: Callable[[onnx.ModelProto], bool],
-    seconds: float,
-    *,
-    damaged: bool = False,
-) -> onnx.ModelProto:
-    """The smallest model found in a time that is wrong as a first one is; any part of a damaged one
-    may go, of others only what leaves them whole.
-    """
-    end = time.monotonic() + seconds
-
-    def in_time(smaller: onnx.ModelProto) -> bool:
-        return time.monotonic() < end and still(smaller)
-
-    with contextlib.suppress(*(ValueError, IndexError, TypeError) if damaged else ()):
-        model = shrink(model, in_time)
-    return trimmed(model, in_time) if damaged else model
-
-
-def written(given: Given, still: Callable[[Given], bool]) -> tuple[str, str]:
-    """A model in ONNX text, and an expression that makes it; of bytes where no text shows it."""
-    if isinstance(given, onnx.ModelProto):
-        if not given.ByteSize():
-            return "", "onnx.ModelProto()"
-        text = isolated(lambda: onnx.printer.to_text(given))
-        if isolated(lambda: still(onnx.parser.parse_model(text))) is True:
-            return text, f'onnx.parser.parse_model(r"""\n{text}\n""")'
-    data = given if isinstance(given, bytes) else given.SerializeToString()
-    code = base64.b85encode(data).decode()
-    lines = "\n".join(f"        {each!r}" for each in textwrap.wrap(code, 80))
-    made = f"base64.b85decode(\n{lines}\n    )"
-    if isinstance(given, bytes):
-        try:
-            onnx.ModelProto.FromString(given)
-        except DecodeError:
-            return repr(given), made
-    return str(given), f"onnx.ModelProto.FromString({made})"

@@ -1,7 +1,7 @@
 """One turn of a campaign, in a process of its own: prints a line of JSON for each thing to tell.
 
-`start` is the seed that is next and what is asked of it, `next` what runs next, `covered` what was
-reached by then, `found` what is wrong, made small, `again` what was found before.
+`start` is the seed that is next, `next` what runs next, `covered` what was reached by then, `found`
+what is wrong, with a file of what shows it, made small, and `again` what was found before.
 """
 
 import argparse
@@ -13,7 +13,8 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 LONG: Final = 60.0
@@ -22,7 +23,6 @@ SMALLER: Final = 60.0
 """Seconds to make one find smaller."""
 JOINED: Final = "; "
 """Between problems of one model."""
-QUOTES: Final = '"""'
 CAMPAIGNS: Final[Mapping[str, str]] = {
     "random": "tests.soak.drawn",
     "malformed": "tests.soak.damaged",
@@ -32,28 +32,6 @@ CAMPAIGNS: Final[Mapping[str, str]] = {
 """Each with the module whose `take` takes its turns."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Something wrong.
-
-    Attributes:
-        told: What is wrong, on one line.
-        seed: The seed that showed it.
-        test: A test that fails while it is wrong, to be pasted into a file.
-        text: The smallest model, or what else shows it.
-    """
-
-    told: str
-    seed: int
-    test: str
-    text: str
-
-    @property
-    def kind(self) -> str:
-        """What is wrong without what differs from model to model."""
-        return kind(self.told)
 
 
 def kind(told: str) -> str:
@@ -99,24 +77,26 @@ class Turn:
         count: How many seeds at most.
         end: When to stop, as `time.monotonic` counts.
         known: Kinds of what was found before.
+        out: The folder for what shows something wrong.
+        given: The file of a model to ask about, in place of those that the seeds name.
         apart: Whether all that is asked is asked in a process of its own: it may end that.
-        smaller: Seconds to make one find smaller.
     """
 
     seed: int
     count: int
     end: float
     known: set[str]
+    out: Path
+    given: Path | None = None
     apart: bool = False
-    smaller: float = SMALLER
     tell: Callable[[Mapping[str, Any]], None] = lambda line: print(json.dumps(line), flush=True)
 
-    def seeds(self, of: str) -> Iterator[int]:
+    def seeds(self) -> Iterator[int]:
         """The seeds that there is time for."""
         for seed in range(self.seed, self.seed + self.count):
             if time.monotonic() > self.end:
                 return
-            self.tell({"start": seed, "of": of})
+            self.tell({"start": seed})
             yield seed
 
     def runs(self, what: str) -> None:
@@ -130,53 +110,18 @@ class Turn:
     def covered(self, what: Mapping[str, int]) -> None:
         self.tell({"covered": what})
 
-    def found(self, told: str, make: "Callable[[Turn, float], Found]") -> None:
-        """Tells what is wrong, smaller if it is new."""
+    def found(self, seed: int, told: str, smallest: Callable[[float], tuple[bytes, str]]) -> None:
+        """Tells what is wrong; if it is new, `smallest` gives the bytes and ending of a file."""
         if kind(told) in self.known:
             self.tell({"again": kind(told)})
             return
         self.known.add(kind(told))
-        self.tell({"next": f"making it smaller: {told}"})
-        left = self.end - time.monotonic()
-        found = make(self, min(max(left, 5), self.smaller))
-        self.tell({"found": {**asdict(found), "kind": kind(told), "fails": fails(found.test)}})
-
-
-# Tests to paste
-
-
-def quoted(told: str) -> str:
-    return told.replace("\\", "/").replace('"', "'")
-
-
-def used(test: str) -> str:
-    """The test without imports that it does not need."""
-    head, _, body = test.partition("\ndef ")
-    lines = []
-    for line in head.split("\n"):
-        first, _, names = line.rpartition("import ")
-        kept = [each for each in names.split(", ") if names and each.split()[-1] in body]
-        if kept or not names:
-            lines.append(f"{first}import {', '.join(kept)}" if kept else "")
-    imports = "\n".join(lines).strip().replace("\n\n\n", "\n\n")
-    return f"{imports}\n\n\ndef {body.rstrip()}\n"
-
-
-def fails(test: str) -> bool:
-    """Whether a test that can be pasted fails, in a process of its own."""
-
-    def run() -> bool:
-        space: dict[str, Any] = {"__name__": "pasted"}
-        exec(compile(test, "<pasted>", "exec"), space)
-        for name, each in list(space.items()):
-            if name.startswith("test_") and each.__module__ == "pasted":
-                try:
-                    each()
-                except Exception:
-                    return True
-        return False
-
-    return isolated(run) is not False
+        self.runs(f"making it smaller: {told}")
+        data, ending = smallest(SMALLER)
+        self.out.mkdir(parents=True, exist_ok=True)
+        path = self.out / f"{seed}-{len(self.known)}{ending}"
+        path.write_bytes(data)
+        self.tell({"found": {"told": told, "kind": kind(told), "seed": seed, "file": str(path)}})
 
 
 def main() -> None:
@@ -184,12 +129,15 @@ def main() -> None:
     parser.add_argument("campaign", choices=CAMPAIGNS)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=10**6)
-    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--known", default="[]", help="kinds of what was found before, in JSON")
+    parser.add_argument("--out", type=Path, default=Path(), help="a folder for what is found")
+    parser.add_argument("--model", type=Path, help="a file that was found: asks about it again")
     parser.add_argument("--apart", action="store_true", help="asks in processes of their own")
     given = parser.parse_args()
-    end = time.monotonic() + given.seconds
-    turn = Turn(given.seed, given.count, end, set(json.loads(given.known)), given.apart)
+    known, end = set(json.loads(given.known)), time.monotonic() + given.seconds
+    count = 1 if given.model else given.count
+    turn = Turn(given.seed, count, end, known, given.out, given.model, given.apart)
     importlib.import_module(CAMPAIGNS[given.campaign]).take(turn)
 
 

@@ -1,18 +1,146 @@
-"""Which files are written for a model with external data, what they hold, and what is refused."""
+"""Where external data lie, which files are written for them, and what is refused."""
 
-import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import onnx
 import pytest
 
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.errors import ModelError
 from onnxpad.file import external
-from onnxpad.file.external import _are_equal, _behind_links, _copied, contents, runnable
+from onnxpad.file.external import (
+    _behind_links,
+    _length,
+    check_external,
+    contents,
+    reference,
+    runnable,
+)
 from onnxpad.file.proto_walk import is_external, tensors
-from onnxpad.file.skeleton import Skeleton, read_file, read_proto
+from onnxpad.file.skeleton import Skeleton, read_file
 from tests.support.rows import each_row
+
+BITS = {
+    "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64,
+    "BOOL": 8, "FLOAT16": 16, "DOUBLE": 64, "UINT32": 32, "UINT64": 64, "COMPLEX64": 64,
+    "COMPLEX128": 128, "BFLOAT16": 16, "FLOAT8E4M3FN": 8, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8,
+    "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2,
+    "INT2": 2,
+}  # fmt: skip
+"""Bits of an element, of the types of onnx.proto; STRING and UNDEFINED have none."""
+
+
+@each_row("name", onnx.TensorProto.DataType.keys())
+def test_the_bytes_of_elements(name: str) -> None:
+    for dims, count in (((), 1), ((0,), 0), ((1,), 1), ((3,), 3), ((2, 3), 6), ((7, 3, 1), 21)):
+        tensor = onnx.TensorProto(data_type=onnx.TensorProto.DataType.Value(name), dims=dims)
+        bits = BITS.get(name)
+        assert _length(tensor) == (None if bits is None else -(-count * bits // 8))
+    tensor.dims[:] = [2, -1]
+    assert _length(tensor) is None
+    tensor.data_type = 99
+    assert _length(tensor) is None
+
+
+def outside(**entries: str) -> onnx.TensorProto:
+    """A tensor of 6 floats in a file."""
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[2, 3])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+OUTSIDE = ", outside the model's folder; save both in one folder"
+NO_NUMBER = " at an offset or length that is no number; export it again"
+
+
+@each_row(
+    ("entries", "expected"),
+    [
+        ({"location": "a"}, ("a", 0, 24)),
+        ({"location": "a", "offset": "7"}, ("a", 7, 24)),
+        ({"location": "a", "length": "5"}, ("a", 0, 5)),
+        ({"location": "a", "length": "0", "offset": "0"}, ("a", 0, 24)),
+        ({"offset": "9" * 20, "length": "1", "location": "a"}, ("a", int("9" * 20), 1)),
+        ({"location": "d/../a", "checksum": "x"}, ("d/../a", 0, 24)),
+        ({"location": "./a"}, ("a", 0, 24)),
+        ({"location": "..a"}, ("..a", 0, 24)),
+        ({"location": ".."}, OUTSIDE),
+        ({"location": "../a"}, OUTSIDE),
+        ({"location": "d/../../a"}, OUTSIDE),
+        ({"location": "d\\..\\..\\a"}, OUTSIDE),
+        ({"location": "/a"}, OUTSIDE),
+        ({"location": "c:a"}, OUTSIDE),
+        ({"location": "a", "offset": "-1"}, NO_NUMBER),
+        ({"location": "a", "offset": ""}, NO_NUMBER),
+        ({"location": "a", "offset": "1" * 21}, NO_NUMBER),
+        ({"location": "a", "length": "1e3"}, NO_NUMBER),
+        ({"location": "a", "length": "\u0663"}, NO_NUMBER),
+    ],
+)
+def test_a_reference(entries: dict[str, str], expected: tuple[str, int, int] | str) -> None:
+    tensor = outside(**entries)
+    if isinstance(expected, tuple):
+        assert reference(tensor) == (PurePosixPath(expected[0]), *expected[1:])
+    else:
+        with pytest.raises(ModelError) as caught:
+            reference(tensor)
+        said = f"tensor 'w' keeps its data in '{entries['location']}'{expected}"
+        assert str(caught.value) == said
+
+
+@each_row("entries", [{}, {"location": ""}, {"offset": "3"}])
+def test_a_reference_to_no_file(entries: dict[str, str]) -> None:
+    with pytest.raises(ModelError) as caught:
+        reference(outside(**entries))
+    assert "'w'" in str(caught.value)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """`a` of 24 bytes, a folder `d`, links, and a model that is no file."""
+    (tmp_path / "a").write_bytes(bytes(range(24)))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "model").write_bytes(b"x")
+    (tmp_path / "inside").symlink_to("a")
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "outside").symlink_to(Path(__file__))
+    (tmp_path / "itself").symlink_to("model")
+    return tmp_path
+
+
+@each_row(
+    ("entries", "is_there"),
+    [
+        ({"location": "a"}, True),
+        ({"location": "inside", "length": "24"}, True),
+        ({"location": "a", "offset": "4", "length": "20"}, True),
+        ({"location": "d/../a"}, True),
+        ({"location": "a", "offset": "1"}, False),
+        *(({"location": each}, False) for each in ("b", "d\\a", "e/../a", "d", "nowhere", "model")),
+        *(({"location": each}, False) for each in ("itself", "outside", "x" * 300)),
+    ],
+)
+def test_where_the_data_of_a_file_may_be(
+    folder: Path, entries: dict[str, str], is_there: bool
+) -> None:
+    held = [outside(location="a"), outside(**entries)]
+    if is_there:
+        check_external(held, folder / "model")
+        return
+    with pytest.raises(ModelError) as caught:
+        check_external(held, folder / "model")
+    assert str(caught.value).startswith(f"tensor 'w' keeps its data in '{entries['location']}'")
+
+
+def test_a_linked_model_finds_data_where_the_link_leads(folder: Path) -> None:
+    (folder / "d" / "linked").symlink_to(folder / "model")
+    (folder / "d" / "a").symlink_to(folder / "a")
+    check_external([outside(location="a")], folder / "d" / "linked")
+    with pytest.raises(ModelError):
+        check_external([outside(location="a")], folder / "d" / "another")
+
 
 How = Literal["copy", "inline"]
 
@@ -113,13 +241,6 @@ def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) ->
     assert inside == expected
 
 
-@pytest.mark.parametrize("name", ["m", "out"])
-def test_data_are_shared_in_the_same_folder(source: Path, name: str) -> None:
-    target = source.with_name(name)
-    assert written(source, target) == {f"from/{name}": source.read_bytes()}
-    assert [*written(source, target, "inline")] == [f"from/{name}"]
-
-
 def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: Path) -> None:
     skeleton = read_file(source)
     target = tmp_path / "to" / "m"
@@ -127,45 +248,6 @@ def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: 
     del model.graph.initializer[2], model.graph.node[0], model.graph.sparse_initializer[0]
     found, _ = contents(skeleton, source, [model.SerializeToString()], target, "copy", None)
     assert [path.name for path in found] == ["a", "b", "m"]  # b of training alone
-
-
-def refusal(source: Path | None, target: Path, how: How = "copy") -> str:
-    """What is said instead of writing, with paths from the folder of both."""
-    skeleton = read_proto(spread()) if source is None else read_file(source)
-    with pytest.raises(OutputError) as caught:
-        planned(skeleton, source, target, how)
-    return str(caught.value).replace(f"{target.parent.parent}/", "")
-
-
-def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
-    to = tmp_path / "to"
-    holds = "holds the model's external data; name another file"
-    assert refusal(source, source.with_name("b")) == f"from/b {holds}"
-    (to / "again").hardlink_to(source.with_name("a"))
-    assert refusal(source, to / "again", "inline") == f"to/again {holds}"
-
-
-def test_without_a_path_data_are_not_found(tmp_path: Path) -> None:
-    assert refusal(None, tmp_path / "to" / "m", "inline") == (
-        "to/m cannot inline external data of a model that came without a path; load the model by "
-        "its path"
-    )
-
-
-def test_without_a_path_a_model_is_written_as_it_is(tmp_path: Path) -> None:
-    target = tmp_path / "m"
-    for model, how in ((spread(), "copy"), (spread(), "copy")):
-        found = planned(read_proto(model), None, target, how)  # type: ignore[arg-type]
-        assert {path: b"".join(each) for path, each in found.items()} == {
-            target: model.SerializeToString()
-        }
-    inside = onnx.ModelProto(ir_version=9)
-    inside.graph.initializer.append(tensor("inside"))
-    for how in ("copy", "inline"):
-        found = planned(read_proto(inside), None, target, how)  # type: ignore[arg-type]
-        assert [*found] == [target]
-    with pytest.raises(UsageError):
-        planned(read_proto(inside), None, target, "link")  # type: ignore[arg-type]
 
 
 def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
@@ -189,52 +271,3 @@ def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     assert found["n"] == {"location": "cache/0b", "offset": "2"}
     assert found["t"] == {"location": "cache/0b", "offset": "1"}
     assert found["j"] == {"location": "from/a", "offset": "4"}
-
-
-@each_row(
-    ("size", "steps"),
-    [
-        (0, []),
-        (1, [(0, 0)]),
-        (4, [(2, 2)]),
-        (5, [(2, 2), (2, 2)]),
-        (9, [(2, 4), (4, 4), (4, 4)]),
-    ],
-)
-def test_blocks_are_counted(
-    size: int, steps: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(external, "_BLOCK", 4)
-    monkeypatch.setattr(external, "_MEBIBYTE", 2)
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.write_bytes(bytes(range(size)))
-    other.write_bytes(bytes(range(size)))
-    told: list[tuple[str, int, int]] = []
-    assert b"".join(_copied(one, lambda *step: told.append(step))) == bytes(range(size))
-    assert told == [("copying one (MiB)", *step) for step in steps]
-    assert _are_equal(one, other)
-    assert b"".join(_copied(one, None)) == bytes(range(size))
-    for place in range(0, size, 3):
-        other.write_bytes(bytes(each + (each == place) for each in range(size)))
-        assert not _are_equal(one, other)
-    other.write_bytes(bytes(range(size + 1)))
-    assert not _are_equal(one, other)
-    assert _are_equal(one, one)
-    assert not _are_equal(tmp_path, other)
-
-
-def test_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(external, "_BLOCK", 1 << 18)  # more than is buffered
-    path = tmp_path / "w"
-    for size in (3 << 18, 1 << 18):
-
-        def change(step: str, done: int, end: int, size: int = size) -> None:
-            os.truncate(path, size)
-
-        path.write_bytes(bytes(1 << 19))
-        with pytest.raises(OutputError) as caught:
-            list(_copied(path, change))
-    with pytest.raises(OutputError) as caught:
-        list(_copied(tmp_path / "gone", None))
-    said = f"{tmp_path / 'gone'} cannot be copied: No such file or directory"
-    assert str(caught.value) == said

@@ -1,15 +1,82 @@
-"""What a model's protos become once they are edited."""
+"""Domains, walks up- and downstream, and what a model's protos become once they are edited."""
 
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
+from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import normal_domain
 from onnxpad.file.skeleton import read_bytes
-from onnxpad.graph import Graph
-from onnxpad.graph.model import _declaring
-from tests.support import parsed
+from onnxpad.graph import Graph, Tensor, Use, downstream, nodes_upstream, upstream
+from onnxpad.graph.model import _declaring, imported
+from onnxpad.graph.nodes import MOST
+from tests.support import one, parsed
+
+
+def test_the_default_domain_has_two_names() -> None:
+    names = (None, "", "ai.onnx", "ai.onnx.ml", "local")
+    assert [normal_domain(name) for name in names] == ["", "", "", "ai.onnx.ml", "local"]
+
+
+def test_imports() -> None:
+    opsets = [helper.make_opsetid(*each) for each in (("ai.onnx", 17), ("ai.onnx.ml", 3), ("q", 1))]
+    assert imported(opsets, 9) == {"": 17, "ai.onnx.ml": 3, "q": 1}
+    assert imported([*opsets, helper.make_opsetid("q", 2)], 9)["q"] == 2
+    with pytest.raises(ModelError):
+        imported([*opsets, helper.make_opsetid("", 17)], 9)
+    assert [imported([], version) for version in (1, 2, 3, 9)] == [{"": 1}, {"": 1}, {}, {}]
+
+
+def graph_of(nodes: str) -> Graph:
+    return Graph.from_proto(one(nodes))
+
+
+every = attrgetter("inputs")
+
+
+@pytest.mark.parametrize(
+    ("through", "most", "tensors", "ops"),
+    [
+        (every, MOST, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+        (lambda node: node.inputs[:1], MOST, ["y", "b", "a", "x"], ["Add", "Add", "Relu"]),
+        (lambda node: (), MOST, ["y"], ["Add"]),
+        (every, None, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+        (every, 2, ["y", "c", None], ["Add", "Neg", None]),
+        (every, 5, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+    ],
+)
+def test_what_is_upstream(
+    through: object, most: int | None, tensors: list[str | None], ops: list[str | None]
+) -> None:
+    start = [graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)").tensor("y")]
+    found = upstream(start, through, most)  # type: ignore[arg-type]
+    assert [each and each.name for each in found] == tensors
+    nodes = nodes_upstream(start, through, most)  # type: ignore[arg-type]
+    assert [each and each.op for each in nodes] == ops
+
+
+@pytest.mark.parametrize(
+    ("index", "most", "tensors"),
+    [
+        (None, MOST, ["x", "c", "y", "a", "b"]),
+        (0, MOST, ["x", "c", "a", "b", "y"]),
+        (1, MOST, ["x"]),
+        (None, 3, ["x", "c", "y", None]),
+        (None, 5, ["x", "c", "y", "a", "b"]),
+    ],
+)
+def test_what_is_downstream(index: int | None, most: int | None, tensors: list[str | None]) -> None:
+    graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
+
+    def through(use: Use) -> tuple[Tensor, ...]:
+        return use.node.outputs if index in {None, use.index} else ()
+
+    found = [each and each.name for each in downstream([graph.tensor("x")], through, most)]
+    assert found == tensors
 
 
 def dims(value: onnx.ValueInfoProto) -> list[onnx.TensorShapeProto.Dimension]:

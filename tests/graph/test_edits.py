@@ -55,6 +55,7 @@ def facts(graph: Graph) -> list[Any]:
                 each.origin(tensor).name,
                 None if constant is None else constant.tolist(),
                 None if tensor.outer is None else tensor.outer.name,
+                each.declared(tensor),
             ))  # fmt: skip
         told = [
             (
@@ -91,7 +92,7 @@ def edit(draws: random.Random, main: Graph) -> str:
     given = earlier(graph, node)
     kind = draws.choice(
         ("attribute", "input", "input", "insert", "like", "replace", "constant", "remove", "sweep",
-         "sweep", "absorb", "operator gone", "declare", "undeclare", "omit")
+         "sweep", "absorb", "declare", "output", "undeclare", "omit", "note")
     )  # fmt: skip
     plain = not list(graph.bodies(node)) and not node.domain
     if kind == "attribute":
@@ -126,13 +127,17 @@ def edit(draws: random.Random, main: Graph) -> str:
         graph.absorb(node)
     elif kind == "declare" and graph.is_main:
         graph.declare("x", (1, 2, draws.choice((5, 7)), "w"))
+    elif kind == "output" and graph.is_main:
+        graph.declare_output("y", (1, 2, draws.choice((3, 5)), 4))
+    elif kind == "note":
+        graph.model.set_metadata("note", draws.choice("ab"))
     elif kind == "undeclare":
         graph.undeclare(node.outputs[0])
     return kind
 
 
-@each_row("seed", range(10), at_once=1)
-def test_edits_and_what_takes_them_back(seed: int) -> None:
+def edits_hold(seed: int) -> None:
+    """Edits that a seed draws, against what is written, and what takes them back."""
     draws = random.Random(seed)
     proto = parsed(TEXT)
     graph = Graph.from_proto(proto)
@@ -143,6 +148,15 @@ def test_edits_and_what_takes_them_back(seed: int) -> None:
         now = facts(graph)
         written = graph.model.to_proto()
         assert facts(Graph.from_proto(written)) == now, kind
+        assert {e.key: e.value for e in written.metadata_props}.get("note") == graph.model.metadata(
+            "note"
+        )
+        light = graph.model.light_now()
+        assert [*light.graph.node] == [*written.graph.node]
+        assert [*light.functions] == [*written.functions]
+        for scope in inside(graph):
+            again = [scope.node_proto(node) for node in scope.nodes]
+            assert [node.op_type for node in again] == [node.op for node in scope.nodes]
         if draws.random() < 0.4:
             marks.append((graph.mark(), now))
         elif draws.random() < 0.25:
@@ -155,3 +169,8 @@ def test_edits_and_what_takes_them_back(seed: int) -> None:
     assert graph.model.to_bytes() == whole
     assert not graph.model.changed
     assert facts(graph) == facts(Graph.from_proto(proto))
+
+
+@each_row("seed", range(10), at_once=1)
+def test_edits_and_what_takes_them_back(seed: int) -> None:
+    edits_hold(seed)
