@@ -58,8 +58,8 @@ class Computed:
     """What the model of a case computes, and whether models that come of it compute the same."""
 
     def __init__(self, case: Case) -> None:
-        self._case, self._known = case, dict[str, list[tuple[Any, Any]]]()
-        self._right: set[tuple[bytes, str]] = set()
+        self._case, self._known = case, dict[str, list[tuple[dict[str, Array], Any]]]()
+        self._right: set[tuple[bytes, str, str]] = set()
 
     def problems(self, found: Outcome, options: Mapping[str, Any]) -> Iterator[str]:
         """What is wrong with a model that was made; nothing if all is well."""
@@ -74,19 +74,24 @@ class Computed:
         held = {each.name for each in before.graph.initializer}
         if left := {each.name for each in after.graph.initializer} - held - read:
             yield f"nothing reads what is new: {left}"
-        data = after.SerializeToString(deterministic=True)
-        if (data, oracle) not in self._right:
-            self._right.add((data, oracle))
+        dims = options.get("dims", {})
+        told = after.SerializeToString(deterministic=True), oracle, str(dims)
+        if told not in self._right:
+            self._right.add(told)
             if is_valid(before) and not is_valid(after):
                 yield "onnx.checker refuses it"
-            yield from self._differences(after, oracle)
+            yield from self._differences(after, oracle, dims)
 
-    def _differences(self, after: onnx.ModelProto, oracle: str) -> Iterator[str]:
+    def _differences(
+        self, after: onnx.ModelProto, oracle: str, dims: Mapping[str, Any]
+    ) -> Iterator[str]:
         before, opened = self._case.model, ran_by(after)
         runs = self._case.keys.get("runs", True)
-        for feeds, expected in self._expected(oracle):
+        for feeds, expected in self._expected(oracle, dims):
             found = opened(feeds)
             if isinstance(found, str):
+                if runs is True and isinstance(expected, str):
+                    continue
                 yield from [f"does not run: {found}"] * bool(runs)
                 return
             if not runs:
@@ -99,42 +104,69 @@ class Computed:
             if not agree(optimised, expected):
                 yield f"with onnxruntime's optimiser on: {optimised}"
 
-    def _expected(self, oracle: str) -> list[tuple[dict[str, Array], Any]]:
+    def _expected(self, oracle: str, dims: Mapping[str, Any]) -> list[tuple[dict[str, Array], Any]]:
         """What is computed of each input: outputs, or why there are none."""
-        if oracle not in self._known:
-            every = [*drawn(self._case)]
+        key = f"{oracle} {dims}"
+        if key not in self._known:
+            every = [*drawn(self._case, dims)]
             if oracle == "spec" or self._case.keys.get("runs", True) is not True:
                 found = [(feeds, specified(self._case.model, feeds)) for feeds in every]
             else:
                 opened = ran_by(self._case.model)
                 found = [(feeds, opened(feeds)) for feeds in every]
-                for _, outputs in found:
-                    assert not isinstance(outputs, str), f"{self._case.title}: {outputs}"
-            self._known[oracle] = found
-        return self._known[oracle]
+                told = [outputs for _, outputs in found if isinstance(outputs, str)]
+                few = "sizes" in self._case.keys and len(told) < len(found)
+                assert few or not told, f"{self._case.title}: {told}"
+            self._known[key] = found
+        return self._known[key]
 
 
-def drawn(case: Case) -> Iterator[dict[str, Array]]:
-    """Data of both signs, and below zero, for each size and each table of values."""
-    model = case.model
-    for size in case.keys.get("sizes", [9]):
+def drawn(case: Case, dims: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
+    """Data of both signs, and below zero, for each size and each table of values.
+
+    Args:
+        case: The case.
+        dims: Sizes and ranges of open dimensions, as `fix` takes them.
+    """
+    for model, size in sized(case.model, dims) if dims else all_sizes(case):
         for fed in case.keys.get("feeds", [{}]):
             for seed in range(2 + bool(case.keys.get("extremes"))):
-                feeds = feeds_of(model, seed, size)
-                draw = np.random.default_rng(seed)
-                for name, value in fed.items():
-                    if isinstance(value, str):
-                        shape = [int(each) for each in value.split(",")]
-                        feeds[name] = draw.integers(-8, 9, shape).astype(feeds[name].dtype)
-                    else:
-                        feeds[name] = np.array(value, feeds[name].dtype)
+                feeds, draw = feeds_of(model, seed, size), np.random.default_rng(seed)
                 for name, data in feeds.items():
-                    if seed and name not in fed and data.dtype.kind in "if":
-                        feeds[name] = np.asarray(-1 - np.abs(data), data.dtype)
-                    if seed == 2 and data.dtype.kind == "f":
-                        for extreme in (-np.inf, np.inf, np.nan, -0.0):
-                            feeds[name][draw.random(data.shape) < 0.3] = extreme
+                    feeds[name] = fed_with(data, fed.get(name), seed, draw)
                 yield feeds
+
+
+def fed_with(data: Array, given: Any, seed: int, draw: np.random.Generator) -> Array:
+    """What is given, or drawn in the shape that is given; else the data, as the seed has it."""
+    if isinstance(given, str):
+        shape = [int(each) for each in given.split(",")]
+        return np.asarray(draw.integers(-8, 9, shape), data.dtype)
+    if given is not None:
+        return np.array(given, data.dtype)
+    if seed and data.dtype.kind in "if":
+        data = np.asarray(-1 - np.abs(data), data.dtype)
+    for extreme in (-np.inf, np.inf, np.nan, -0.0) if seed == 2 and data.dtype.kind == "f" else ():
+        data[draw.random(data.shape) < 0.3] = extreme
+    return data
+
+
+def all_sizes(case: Case) -> Iterator[tuple[onnx.ModelProto, int]]:
+    """The model with each size of its open dimensions."""
+    yield from ((case.model, size) for size in case.keys.get("sizes", [9]))
+
+
+def sized(model: onnx.ModelProto, dims: Mapping[str, Any]) -> Iterator[tuple[onnx.ModelProto, int]]:
+    """The model with the first sizes of each range, and 9 for other open dimensions."""
+    for place in range(3):
+        fixed = onnx.ModelProto.FromString(model.SerializeToString())
+        for value in fixed.graph.input:
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param in dims:
+                    limits, _, step = str(dims[dim.dim_param]).partition(":")
+                    first, _, last = limits.partition("..")
+                    dim.dim_value = min(int(first) + place * int(step or 1), int(last or first))
+        yield fixed, 9
 
 
 def ran_by(model: onnx.ModelProto) -> Any:
@@ -148,8 +180,10 @@ def ran_by(model: onnx.ModelProto) -> Any:
 
 
 def specified(model: onnx.ModelProto, feeds: dict[str, Array]) -> Any:
-    """What onnx's evaluator computes, or nothing."""
+    """What onnx's evaluator computes; nothing of pools, of which it has readings of its own."""
     with suppress(Exception):
+        if any(node.op_type.endswith("Pool") for node in model.graph.node):
+            return "no answer"
         return [np.asarray(each) for each in ReferenceEvaluator(model).run(None, feeds)]
     return "no answer"
 
