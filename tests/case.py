@@ -16,6 +16,7 @@ A file holds cases; `tests/README.md` has an example:
     then info PAD202 crops: <y>      a finding of `fix` alone, or `before` for one of `check` alone
     info PAD205 crops: <a> | {"axes": [2]}      with some of its facts, as JSON
     raises ModelError                instead of all these
+    warns                            a warning; `notes KEY: VALUE` are the metadata of the result
     validated passed                 `fix` validates, too; without this line it does not
     next --trust initializers        the option that would gain most, if the case asks for it
     (...) => (...)                   inputs and outputs, if they change
@@ -63,7 +64,7 @@ class Case:
         path: The file.
         title: What it shows.
         head: The keys and the model, as written.
-        keys: Of the model `opset`, `ir` and `domains` (versions by name). `runs = false` where
+        keys: Of the model `opset`, `ir`, `domains` (versions by name) and `metadata`. `runs = false` where
             onnxruntime does not run it, `"afterwards"` where it runs what `fix` makes. `sizes` of
             open dimensions when it runs; `feeds`, tables of values by input, or of shapes to draw,
             such as "1,2,5"; `extremes = true` for data of infinities, NaN and -0.0 too.
@@ -99,6 +100,7 @@ class Case:
         versions = dict.fromkeys(sorted(used), 1) | self.keys.get("domains", {})
         for domain, version in versions.items():
             model.opset_import.add(domain=domain, version=version)
+        onnx.helper.set_model_props(model, self.keys.get("metadata", {}))
         return model
 
 
@@ -199,6 +201,9 @@ def outcome(case: Case, text: str, asked: Sequence[str] = ()) -> Outcome:
         if line not in listed:
             lines.append(f"then {line}")
             facts.append(each.evidence)
+    if result.changed:
+        lines += [f"notes {each.key}: {each.value}" for each in result.model.metadata_props]
+    lines += ["warns"] * len(result.warnings)
     if "validated" in words:
         lines.append(f"validated {result.validation.outcome if result.validation else 'nothing'}")
     if "next" in words:
