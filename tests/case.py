@@ -64,10 +64,10 @@ class Case:
         path: The file.
         title: What it shows.
         head: The keys and the model, as written.
-        keys: Of the model `opset`, `ir`, `domains` (versions by name) and `metadata`. `runs = false` where
-            onnxruntime does not run it, `"afterwards"` where it runs what `fix` makes. `sizes` of
-            open dimensions when it runs; `feeds`, tables of values by input, or of shapes to draw,
-            such as "1,2,5"; `extremes = true` for data of infinities, NaN and -0.0 too.
+        keys: Of the model `opset`, `ir`, `domains` (versions by name) and `metadata`. Of its runs
+            `runs = false` where onnxruntime does not run it, `"afterwards"` where it runs only the
+            result; `sizes` of open dimensions; `feeds`, tables of values by input, or of shapes to
+            draw, such as "1,2,5"; `extremes = true` for data of infinities, NaN and -0.0 too.
         text: The graph and the functions.
         variants: In the order of the file.
     """

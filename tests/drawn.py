@@ -16,7 +16,6 @@ from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
-from tests.passes import drawn_fixes as fixes
 from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals as heals
@@ -39,7 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pairs.LINES.keep,
         edits.LINES.keep,
         formulas.LINES.keep,
-        fixes.LINES.keep,
         explanations.LINES.keep,
         fits.LINES.keep,
         sites.LINES.keep,

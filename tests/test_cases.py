@@ -14,7 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 import onnxpad
 from tests.case import CASES, Case, Outcome, cases, options_of, outcome, problems
-from tests.support import Array, agree, feeds_of, ran, session
+from tests.older import gap_of
+from tests.support import LEVELS, Array, agree, feeds_of, negative, ran, session
 
 AT_ONCE: Final = 10
 EVERY: Final = [case for path in sorted(CASES.rglob("*.txt")) for case in cases(path)]
@@ -34,6 +35,8 @@ def parts() -> Iterator[Any]:
 def test_each_is_as_its_file_says(some: list[Case]) -> None:
     wrong = []
     for case in some:
+        if gap_of(f"{case.path.relative_to(CASES).with_suffix('')}: {case.title}"):
+            continue
         given, computed = case.model.SerializeToString(), Computed(case)
         for variant in case.variants:
             for text in variant.options:
@@ -72,6 +75,8 @@ class Computed:
         again = onnxpad.fix(after, validate=False, **kept)
         if again.changed:
             yield f"a second fix changes it: {[each.code for each in again.changes]}"
+        if failing := onnxpad.check(after, **kept).failing():
+            yield f"a check of it fails: {[each.code for each in failing]}"
         read = {name for node in after.graph.node for name in node.input}
         held = {each.name for each in before.graph.initializer}
         if left := {each.name for each in after.graph.initializer} - held - read:
@@ -83,6 +88,8 @@ class Computed:
             if is_valid(before) and not is_valid(after):
                 yield "onnx.checker refuses it"
             yield from self._differences(after, oracle, dims)
+            if any(change.code == "PAD701" for change in result.changes):
+                yield from self._folded(after)
 
     def _differences(
         self, after: onnx.ModelProto, oracle: str, dims: Mapping[str, Any]
@@ -105,6 +112,14 @@ class Computed:
             optimised = ran(after, feeds, "full")
             if not agree(optimised, expected):
                 yield f"with onnxruntime's optimiser on: {optimised}"
+
+    def _folded(self, after: onnx.ModelProto) -> Iterator[str]:
+        """Where onnxruntime's optimiser still folds what it should not: negative data tell."""
+        feeds = negative(self._case.model)
+        expected = ran(self._case.model, feeds)
+        for level in LEVELS:
+            if not isinstance(expected, str) and not agree(ran(after, feeds, level), expected):
+                yield f"not guarded at level {level}"
 
     def _expected(self, oracle: str, dims: Mapping[str, Any]) -> list[tuple[dict[str, Array], Any]]:
         """What is computed of each input: outputs, or why there are none."""
@@ -191,13 +206,18 @@ def specified(model: onnx.ModelProto, feeds: dict[str, Array]) -> Any:
 
 
 def same(found: list[Array], expected: list[Array], oracle: str) -> bool:
-    """Whether outputs are the same; of onnx's evaluator, near."""
+    """Whether outputs are the same bits; of onnx's evaluator, near."""
     if oracle == "spec":
         return agree(found, expected)
-    return all(
-        one.shape == other.shape and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-        for one, other in zip(found, expected, strict=True)
-    )
+    pairs = [(bits(one), bits(other)) for one, other in zip(found, expected, strict=True)]
+    return all(one.shape == other.shape and (one == other).all() for one, other in pairs)
+
+
+def bits(of: Array) -> Array:
+    """The elements as integers of the same bits, NaNs of all kinds alike."""
+    if of.dtype.kind != "f":
+        return of
+    return np.where(np.isnan(of), of.dtype.type(np.nan), of).view(f"u{of.dtype.itemsize}")
 
 
 def is_valid(model: onnx.ModelProto) -> bool:

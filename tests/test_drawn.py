@@ -15,7 +15,6 @@ from tests.frameworks.repadding import drawn_matches, drawn_searches
 from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
-from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals
@@ -33,7 +32,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_searches,
     edits,
     drawn_sites,
-    drawn_fixes,
     drawn_heals,
     drawn_cuts,
     pairs,

@@ -16,7 +16,7 @@ from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.findings import REPORTS as BY_VERDICT
 from onnxpad.targets.findings import TargetReport
-from tests.support import ROOT, assert_graph, fixed, one
+from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
@@ -64,60 +64,6 @@ def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
     assert page.title.endswith(".")
     assert "\n" not in page.title
     assert all(len(line) <= 100 for line in page.text.splitlines())
-
-
-SAYS = {
-    "auto-pad-and-pads": "`pads`",
-    "axis-taken": "axes that are not padded",
-    "copies-data": "mode",
-    "crops": "crop|negative|prepended",
-    "engines-disagree": "--trust|specified",
-    "fill-changes": "one certain number",
-    "fill-differs": "value",
-    "fill-wins": "lowest value",
-    "indices-read": "Indices",
-    "infinite-data": "finite",
-    "may-be-empty": "empty|is left|at every size",
-    "own-padding-uncounted": "count",
-    "pads-not-below-kernel": "below its kernel|below the kernel",
-    "read-elsewhere": "othing else reads",
-    "rounding-differs": "rounds otherwise",
-    "size-dependent": "every size|fixed|number of windows|known amounts",
-    "window-in-padding": "nothing but padding",
-}
-"""What a page must say if its rule may be refused for a reason of the proof, by reason."""
-TAKEN = {*SAYS} - {"auto-pad-and-pads", "axis-taken", "fill-changes", "read-elsewhere"}
-PROVED = {
-    "PAD101": {"auto-pad-and-pads", "engines-disagree", "size-dependent", "infinite-data"},
-    "PAD102": {"auto-pad-and-pads", "engines-disagree"},
-    "PAD201": TAKEN,
-    "PAD202": {
-        "indices-read", "infinite-data", "own-padding-uncounted", "size-dependent",
-        "window-in-padding",
-    },
-    "PAD203": {"crops", "fill-differs", "may-be-empty", "read-elsewhere", "size-dependent"},
-    "PAD207": {"axis-taken", "copies-data", "fill-changes"},
-    "PAD301": {"size-dependent", "own-padding-uncounted", "pads-not-below-kernel"},
-    "PAD401": {"engines-disagree", "size-dependent"},
-    "PAD402": {"crops", "fill-differs", "may-be-empty", "read-elsewhere"},
-    "PAD403": {"crops"},
-    "PAD404": {"crops"},
-    "PAD501": {"engines-disagree", "size-dependent"},
-}  # fmt: skip
-"""The reasons of the proof for which a rule may be refused."""
-
-
-@each_row("code", [*PROVED])
-def test_a_page_says_all_that_the_proof_may_refuse(code: str) -> None:
-    exact = section(catalogue()[code], "When it is exact")
-    assert [each for each in PROVED[code] if not re.search(SAYS[each], exact)] == []
-
-
-def test_what_was_refused_is_what_pages_say() -> None:
-    recorded = (ROOT / "tests" / "passes" / "fixes.txt").read_text("utf-8")
-    for code, reason in re.findall(r"(PAD\d{3}); info; [^;|]*; ([a-z-]+)", recorded):
-        further = TAKEN if code == "PAD207" else set()  # as what reads the moved Pad is asked too
-        assert reason not in SAYS or code not in PROVED or reason in PROVED[code] | further
 
 
 def completed(given: list[str], body: str) -> onnx.ModelProto:
