@@ -29,15 +29,15 @@ onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceS
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
-  tests/exported/test_validated.py::test_probes_*[functions_onnxscript-*
+  tests/exported/test_each_style.py::test_probes_*[functions_onnxscript-*
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_*[functions_onnxscript]
   tests/probe/test_run.py::test_pads_beyond_what_reflect_allows_are_not_probed
 onnxruntime before 1.28 runs operators with negative pads, and has pools round up otherwise
   tests/runtimes/test_sessions.py::test_errors_of_loading_are_one_readable_line[text1]
   tests/exported/test_each_style.py::test_all_questions[ceil_pool_torch*
   tests/exported/test_one_after_another.py::*[ceil_pool_torch*
-  tests/exported/test_validated.py::test_probes_*[ceil_pool_torch-*
-  tests/exported/test_validated.py::test_probes_*[zeropad_*
+  tests/exported/test_each_style.py::test_probes_*[ceil_pool_torch-*
+  tests/exported/test_each_style.py::test_probes_*[zeropad_*
   repairs/output_padding: negative pads are mended*
   tests/probe/test_run.py::test_a_rewrite_that_does_not_run_is_no_rewrite[y = Conv <pads = [-1,1]>*
   tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
@@ -60,8 +60,8 @@ onnx before 1.18 knows no device configurations
   tests/graph/test_byte_identity.py::test_*[devices]
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
-  tests/exported/test_validated.py::test_probes_*[aspp_tensorflow-*
-  tests/exported/test_validated.py::test_probes_*[wavenet_torchscript-*
+  tests/exported/test_each_style.py::test_probes_*[aspp_tensorflow-*
+  tests/exported/test_each_style.py::test_probes_*[wavenet_torchscript-*
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
@@ -81,7 +81,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
-  tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
