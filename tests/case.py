@@ -30,8 +30,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -52,24 +51,19 @@ _SEEDED: Final = re.compile(r"(\w+)\[([\d, ]*)\] (\w+) = seeded")
 class Variant:
     """Options that share an outcome, and that outcome as the file tells it."""
 
-    options: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    options: list[str]
+    lines: list[str]
 
 
 @dataclass
 class Case:
-    """A model and its variants.
+    """A case of a file: what it shows, its keys and model as written, and its variants in order.
 
     Attributes:
-        path: The file.
-        title: What it shows.
-        head: The keys and the model, as written.
         keys: Of the model `opset`, `ir`, `domains` (versions by name) and `metadata`. Of its runs
             `runs = false` where onnxruntime does not run it, `"afterwards"` where it runs only the
             result; `sizes` of open dimensions; `feeds`, tables of values by input, or of shapes to
             draw, such as "1,2,5"; `extremes = true` for data of infinities, NaN and -0.0 too.
-        text: The graph and the functions.
-        variants: In the order of the file.
     """
 
     path: Path
@@ -106,17 +100,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a model: the lines that tell of it, and the result of `fix`, if there is one."""
+    """What came of a model: lines as in a file, with the facts of the first, and the result."""
 
     told: list[str]
     after: list[str]
     facts: list[Mapping[str, Any]]
     result: onnxpad.FixResult | None = None
-
-    @property
-    def lines(self) -> list[str]:
-        """All of it, as in a file."""
-        return [*self.told, *self.after]
 
 
 def cases(path: Path) -> list[Case]:
@@ -127,21 +116,16 @@ def cases(path: Path) -> list[Case]:
 
 def _case(path: Path, part: str) -> Case:
     title, _, rest = part.partition("\n")
-    head, *outcomes = re.split(r"^(?=->)", rest, flags=re.MULTILINE)
+    head, *told = re.split(r"^((?:->.*\n?)+)", rest, flags=re.MULTILINE)
     begin = re.search(r"^\(", head, re.MULTILINE)
     if begin is None:
         raise ValueError(f"{path}: {title}: there is no graph, which begins with a parenthesis")
     keys, text = head[: begin.start()], head[begin.start() :]
-    variants = [Variant()]
-    for each in outcomes:
-        option, *lines = each.rstrip("\n").splitlines()
-        variants[-1].options.append(option.removeprefix("->").strip())
-        variants[-1].lines += lines
-        if lines:
-            variants.append(Variant())
-    if not variants[-1].options and len(variants) > 1:
-        variants.pop()
-    variants[-1].options = variants[-1].options or [""]
+    pairs = [
+        (said[2:].split("\n->"), lines) for said, lines in zip(told[::2], told[1::2], strict=True)
+    ]
+    variants = [Variant([*map(str.strip, o)], lines.strip("\n").splitlines()) for o, lines in pairs]
+    variants = variants or [Variant([""], [])]
     return Case(path, title, head.rstrip("\n"), tomllib.loads(keys), text, variants)
 
 
@@ -171,13 +155,7 @@ def options_of(text: str) -> dict[str, Any]:
 
 
 def outcome(case: Case, text: str, asked: Sequence[str] = ()) -> Outcome:
-    """What `check` and `fix` make of the model of a case with these options.
-
-    Args:
-        case: The case.
-        text: The options.
-        asked: Lines that are expected: `fix` validates, or tells the next option, if they say so.
-    """
+    """What `check` and `fix` make of a case with these options, and what else lines ask for."""
     options, words = options_of(text), {line.partition(" ")[0] for line in asked}
     try:
         checked = onnxpad.check(case.model, **options).findings
@@ -244,25 +222,26 @@ def expected_model(case: Case, after: Sequence[str]) -> onnx.ModelProto:
     return found
 
 
-def _labels(model: onnx.ModelProto) -> set[str]:
-    """The names of nodes that a user gave."""
-    return {node.name for node in _nodes(model.graph.node)}
-
-
 def problems(case: Case, found: Outcome, lines: Sequence[str]) -> list[str]:
     """In which lines an outcome differs from what is expected: as a diff, empty if in none."""
     at = next((i for i, line in enumerate(lines) if line[:1] in "({<"), len(lines))
     told, after = list(lines[:at]), list(lines[at:])
-    wanted = [line.partition(" | ")[0] for line in told]
-    same = wanted == found.told
-    with suppress(onnx.parser.ParseError):
-        model = found.result.model if found.result else case.model
+    model = found.result.model if found.result else case.model
+    try:
         wished = expected_model(case, after)
-        ours, theirs = (canonical(each, _labels(case.model)) for each in (model, wished))
-        if same and ours == theirs and model.graph.input == wished.graph.input:
+    except onnx.parser.ParseError as error:
+        return [str(error)]
+    labels = {node.name for node in _nodes(case.model.graph.node)}
+    is_made = model.graph.input == wished.graph.input and (
+        canonical(model, labels) == canonical(wished, labels)
+    )
+    if [line.partition(" | ")[0] for line in told] == found.told:
+        if is_made:
             return _facts_missing(told, found)
-    given = found.lines if not same else [*told, *found.after]
-    return [*difflib.unified_diff(lines, given, "expected", "found", lineterm="", n=9)][2:]
+        found = replace(found, told=told)
+    given = [*found.told, *(after if is_made else found.after)]
+    told = [*difflib.unified_diff(lines, given, "expected", "found", lineterm="", n=9)][2:]
+    return told or ["another model with the same text"]
 
 
 def _facts_missing(told: Sequence[str], found: Outcome) -> list[str]:
@@ -292,7 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for variant in case.variants if options.title in case.title else ():
             missing = options.write and not variant.lines
             if missing:
-                variant.lines = outcome(case, variant.options[0]).lines
+                found = outcome(case, variant.options[0])
+                variant.lines = [*found.told, *found.after]
             if missing or not options.write:
                 bad += _show(case, variant)
     if options.write:
@@ -306,7 +286,7 @@ def _show(case: Case, variant: Variant) -> bool:
     print(f"# {case.title}\n{case.head}")
     for text in variant.options:
         found = outcome(case, text, variant.lines)
-        print(f"-> {text}", *found.lines, sep="\n")
+        print(f"-> {text}", *found.told, *found.after, sep="\n")
         if found.result:
             told = [f"{each.code} {each.before} => {each.after}" for each in found.result.changes]
             told += [f"{e.code} {e.node}: {e.reason or e.message}" for e in found.result.findings]

@@ -1,5 +1,6 @@
 """The commands that write files, each run in forks of this process with a fault at a step."""
 
+import _pyio  # type: ignore[import-not-found]
 import functools
 import json
 import os
@@ -248,10 +249,10 @@ def _act(
         # Pages tell how long it took.
         stack.enter_context(mock.patch.object(time, "perf_counter", return_value=0.0))
         steps = stack.enter_context(injected(root, at, fault, fired))
-        steps.open.add(streams[0])
         for each, name in zip(streams, ("stdout", "stderr"), strict=True):
-            file = os.fdopen(each, "w", closefd=False)
+            file = _pyio.open(each, "w", closefd=False)
             stack.enter_context(mock.patch.object(sys, name, file))
+        steps.open.add(streams[0])
         try:
             _commands()(command.words.split())
         except SystemExit as end:

@@ -79,6 +79,8 @@ def _type(tensor: TensorProto) -> str:
 
 def _values(tensor: TensorProto) -> str:
     array = numpy_helper.to_array(tensor)
+    if tensor.data_type in {TensorProto.FLOAT16, TensorProto.BFLOAT16}:
+        array = array.view(np.uint16)  # of which the parser reads the bits
     values = [
         json.dumps(each.decode() if isinstance(each, bytes) else each)
         if array.dtype.kind in "OSU"
