@@ -50,7 +50,7 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
-  repairs/trust: repair*
+  repairs/trust: *
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
   tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
 onnx before 1.18 knows no device configurations
