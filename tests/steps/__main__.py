@@ -16,9 +16,6 @@ from tests import run_command
 from tests.steps.commands import COMMANDS, Case
 from tests.steps.injected import WRITES, faults_of
 
-_SPARE = [0, *(1 << shift for shift in range(10, 29))]
-"""Bytes that a worker may take."""
-
 
 def main() -> int:
     """The exit code: 1 if anything is not as promised, 130 if interrupted before."""
@@ -36,7 +33,7 @@ def main() -> int:
             begun = time.monotonic()
             with tempfile.TemporaryDirectory() as folder:
                 case = Case(Path(folder), COMMANDS[name])
-                tried, found = _try_all(case, runs=COMMANDS[name].runs)
+                tried, found = _try_all(case)
             problems += found
             total += tried
             writes = sum(step in WRITES for step in case.steps)
@@ -60,7 +57,7 @@ def warm() -> None:
             importlib.import_module(module.name)
 
 
-def _try_all(case: Case, *, runs: bool) -> tuple[int, list[str]]:
+def _try_all(case: Case) -> tuple[int, list[str]]:
     """How many faults happened, and what was not as promised."""
     tried = 0
     problems = []
@@ -76,12 +73,6 @@ def _try_all(case: Case, *, runs: bool) -> tuple[int, list[str]]:
                 tried -= not fired
                 if fired != bool(step):
                     problems.append(f"the fault at step {at} happened: {fired}")
-    for spare in _SPARE if runs else ():
-        tried += 1
-        try:
-            case.try_without_memory(spare)
-        except AssertionError as error:
-            problems.append(str(error))
     return tried, problems
 
 
