@@ -5,6 +5,7 @@ See `tests/case.py` for the files; `python -m tests.case FILE` shows what is fou
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,17 @@ from onnx.reference import ReferenceEvaluator
 import onnxpad
 from tests.case import CASES, Case, Outcome, cases, options_of, outcome, problems
 from tests.older import gap_of
-from tests.support import LEVELS, Array, agree, feeds_of, negative, ran, session
+from tests.support import (
+    LEVELS,
+    STYLES,
+    Array,
+    agree,
+    assert_graph,
+    feeds_of,
+    negative,
+    ran,
+    session,
+)
 
 AT_ONCE: Final = 10
 EVERY: Final = [case for path in sorted(CASES.rglob("*.txt")) for case in cases(path)]
@@ -55,6 +66,17 @@ def test_each_file_tells_its_cases_apart() -> None:
     titles = [(case.path, case.title) for case in EVERY]
     assert len(titles) == len({*titles})
     assert all(variant.lines for case in EVERY for variant in case.variants)
+
+
+@pytest.mark.parametrize(
+    "title", ["Conv", "MaxPool", "AveragePool that counts its padding", "LpPool"]
+)
+def test_each_style_finds_its_own_form_in_that_of_another(title: str) -> None:
+    (model,) = (case.model for case in EVERY if (case.path.stem, case.title) == ("split", title))
+    forms = {style: onnxpad.fix(model, style=style, validate=False).model for style in STYLES}
+    for source, target in product(STYLES, STYLES):
+        again = onnxpad.fix(forms[source], style=target, validate=False).model
+        assert_graph(again, forms[target], (source, target))
 
 
 class Computed:
