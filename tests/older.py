@@ -38,7 +38,7 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/exported/test_one_after_another.py::*[ceil_pool_torch*
   tests/exported/test_each_style.py::test_probes_*[ceil_pool_torch-*
   tests/exported/test_each_style.py::test_probes_*[zeropad_*
-  repairs/output_padding: negative pads are mended*
+  tests/cases/repairs/output_padding.txt::negative pads are mended*
   tests/probe/test_run.py::test_a_rewrite_that_does_not_run_is_no_rewrite[y = Conv <pads = [-1,1]>*
   tests/random_models/test_naive_transposed.py::test_what_cannot_go_is_told_apart[*no longer runs]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[a crop becomes pads]
@@ -50,7 +50,7 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
-  repairs/trust: *
+  tests/cases/repairs/trust.txt::*
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
   tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
 onnx before 1.18 knows no device configurations
