@@ -4,7 +4,7 @@
 writes and why, and where that differs from what the file expects. `--write` records the outcome of
 each variant of which the file expects nothing yet: read it before it is committed.
 
-A file holds cases; `tests/README.md` has an example:
+A file holds cases:
 
     # what the case shows
     opset = 18                       keys, as in TOML: see `Case`
@@ -87,9 +87,8 @@ class Case:
     def parsed(self, text: str) -> onnx.ModelProto:
         """A model of this opset from its graph and functions."""
         opset, ir = self.keys.get("opset", 17), self.keys.get("ir", 9)
-        text = _SEEDED.sub(_seeded, text)
         head = f'<ir_version: {ir}, opset_import: ["" : {opset}]>'
-        model = onnx.parser.parse_model(f"{head}\ng {text}")
+        model = onnx.parser.parse_model(f"{head}\ng {_SEEDED.sub(_seeded, text)}")
         used = {node.domain for node in _nodes(model.graph.node)} - {"", "ai.onnx"}
         versions = dict.fromkeys(sorted(used), 1) | self.keys.get("domains", {})
         for domain, version in versions.items():
@@ -119,7 +118,7 @@ def _case(path: Path, part: str) -> Case:
     head, *told = re.split(r"^((?:->.*\n?)+)", rest, flags=re.MULTILINE)
     begin = re.search(r"^\(", head, re.MULTILINE)
     if begin is None:
-        raise ValueError(f"{path}: {title}: there is no graph, which begins with a parenthesis")
+        raise ValueError(f"{title}: there is no graph, which begins with a parenthesis")
     keys, text = head[: begin.start()], head[begin.start() :]
     pairs = [
         (said[2:].split("\n->"), lines) for said, lines in zip(told[::2], told[1::2], strict=True)
@@ -132,8 +131,7 @@ def _case(path: Path, part: str) -> Case:
 def _seeded(match: re.Match[str]) -> str:
     """A constant whose elements no turn or swap leaves as they are."""
     kind, dims, name = match.groups()
-    size = prod(map(int, dims.split(",")))
-    low = 0 if kind.startswith("u") else -5
+    low, size = 0 if kind.startswith("u") else -5, prod(map(int, dims.split(",")))
     return f"{kind}[{dims}] {name} = {{{', '.join(str(i * 7 % 11 + low) for i in range(size))}}}"
 
 
@@ -148,10 +146,7 @@ def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 def options_of(text: str) -> dict[str, Any]:
     """The options of a variant: `style = "pad", strict = true`."""
-    found: dict[str, Any] = tomllib.loads(f"options = {{{text}}}")["options"]
-    if shapes := found.get("shapes"):
-        found["shapes"] = {name: tuple(size or None for size in of) for name, of in shapes.items()}
-    return found
+    return dict(tomllib.loads(f"options = {{{text}}}")["options"])
 
 
 def outcome(case: Case, text: str, asked: Sequence[str] = ()) -> Outcome:
@@ -190,8 +185,7 @@ def outcome(case: Case, text: str, asked: Sequence[str] = ()) -> Outcome:
 
 
 def _finding(found: onnxpad.Finding) -> str:
-    reason = f" {found.reason_code}" if found.reason_code else ""
-    return f"{found.severity} {found.code}{reason}: {found.node}"
+    return f"{found.severity} {found.code} {found.reason_code}".rstrip() + f": {found.node}"
 
 
 def _after(before: onnx.ModelProto, after: onnx.ModelProto) -> list[str]:
@@ -232,9 +226,8 @@ def problems(case: Case, found: Outcome, lines: Sequence[str]) -> list[str]:
     except onnx.parser.ParseError as error:
         return [str(error)]
     labels = {node.name for node in _nodes(case.model.graph.node)}
-    is_made = model.graph.input == wished.graph.input and (
-        canonical(model, labels) == canonical(wished, labels)
-    )
+    ours, theirs = (canonical(each, labels) for each in (model, wished))
+    is_made = ours == theirs and model.graph.input == wished.graph.input
     if [line.partition(" | ")[0] for line in told] == found.told:
         if is_made:
             return _facts_missing(told, found)
@@ -266,18 +259,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("title", nargs="?", default="", help="cases whose titles contain this")
     parser.add_argument("--write", action="store_true", help="record outcomes that are missing")
     options = parser.parse_args(arguments)
-    every, bad = cases(options.file), 0
-    for case in every:
-        for variant in case.variants if options.title in case.title else ():
-            missing = options.write and not variant.lines
-            if missing:
-                found = outcome(case, variant.options[0])
-                variant.lines = [*found.told, *found.after]
-            if missing or not options.write:
-                bad += _show(case, variant)
+    try:
+        every = cases(options.file)
+        bad = sum(
+            _shown(case, write=options.write) for case in every if options.title in case.title
+        )
+    except (OSError, ValueError, onnx.parser.ParseError) as error:
+        parser.error(f"{options.file}: {error}")
     if options.write:
         options.file.write_text("\n\n".join(map(str, every)) + "\n", encoding="utf-8")
     return int(bool(bad))
+
+
+def _shown(case: Case, *, write: bool) -> int:
+    """Shows each variant, or records and shows those that expect nothing; how many differ."""
+    chosen = [each for each in case.variants if not write or not each.lines]
+    for variant in chosen if write else ():
+        found = outcome(case, variant.options[0])
+        variant.lines = [*found.told, *found.after]
+    return sum(_show(case, variant) for variant in chosen)
 
 
 def _show(case: Case, variant: Variant) -> bool:
