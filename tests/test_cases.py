@@ -6,6 +6,7 @@ See `tests/case.py` for the files; `python -m tests.case FILE` shows what is fou
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import onnxpad
-from tests.case import CASES, Case, Outcome, cases, options_of, outcome, problems
+from tests.case import CASES, Case, Outcome, cases, main, options_of, outcome, problems
 from tests.older import gap_of
 from tests.support import (
     LEVELS,
@@ -80,6 +81,45 @@ def test_each_style_finds_its_own_form_in_that_of_another(title: str) -> None:
         assert_graph(again, forms[target], (source, target))
 
 
+ONE = """# one
+(float[1,2,9,8] x) => (float[] y)
+<float[3,2,3,3] w = seeded, int64[8] p = {0, 0, -1, 2, 0, 0, 2, 1}>
+{
+  a = Pad (x, p)
+  b = Pad <mode = "edge"> (a, p)
+  y = Conv <auto_pad = "SAME_UPPER"> (b, w)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1, 1, 1, 1", "1, 1, 1, 2"),
+        ("made PAD101:", "made PAD101 finite-data:"),
+        ("info PAD206", "warning PAD206"),
+        ("PAD101: <y>", "PAD101: <y>\nwarns"),
+        ('<mode = "edge"> ', ""),
+        ("copies-data: <b>", 'copies-data: <b> | {"mode": "wrap"}'),
+    ],
+)
+def test_what_is_recorded_holds_and_nothing_else(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.txt"
+    path.write_text(ONE, encoding="utf-8")
+    assert main([str(path)]) == 1
+    assert main([str(path), "--write"]) == main([str(path)]) == 0
+    head, _, told = path.read_text(encoding="utf-8").partition("->")
+    assert old in told
+    path.write_text(f"{head}->{told.replace(old, new, 1)}", encoding="utf-8")
+    assert main([str(path)]) == 1
+    (case,) = cases(path)
+    wrong = onnx.ModelProto.FromString(case.model.SerializeToString())
+    wrong.graph.node[0].input[0], wrong.graph.node[1].input[0] = "a0", "x"
+    wrong.graph.node[1].output[0], wrong.graph.node[0].output[0] = "a0", "b"
+    wrong.graph.node.insert(0, wrong.graph.node.pop(1))
+    assert list(Computed(case).differences(wrong, "onnxruntime", {}))
+
+
 class Computed:
     """What the model of a case computes, and whether models that come of it compute the same."""
 
@@ -110,13 +150,14 @@ class Computed:
             self._right.add(told)
             if is_valid(before) and not is_valid(after):
                 yield "onnx.checker refuses it"
-            yield from self._differences(after, oracle, dims)
+            yield from self.differences(after, oracle, dims)
             if any(change.code == "PAD701" for change in result.changes):
                 yield from self._folded(after)
 
-    def _differences(
+    def differences(
         self, after: onnx.ModelProto, oracle: str, dims: Mapping[str, Any]
     ) -> Iterator[str]:
+        """Where another model does not compute what the model of the case does."""
         before, opened = self._case.model, ran_by(after)
         runs = self._case.keys.get("runs", True)
         for feeds, expected in self._expected(oracle, dims):
