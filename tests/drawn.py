@@ -11,7 +11,6 @@ from tests.arithmetic import drawn_formulas as formulas
 from tests.facts import drawn as claims
 from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites as sites
-from tests.passes import drawn_fixes as fixes
 from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
@@ -32,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         claims.keep,
         pairs.LINES.keep,
         formulas.LINES.keep,
-        fixes.LINES.keep,
         sites.LINES.keep,
         predictions.LINES.keep,
         frameworks.CASES.keep,

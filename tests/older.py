@@ -28,16 +28,16 @@ onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceS
   tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
-  tests/exported/test_validated.py::test_probes_*[functions_onnxscript-*
+  tests/exported/test_each_style.py::test_probes_*[functions_onnxscript-*
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_*[functions_onnxscript]
   tests/probe/test_run.py::test_pads_beyond_what_reflect_allows_are_not_probed
 onnxruntime before 1.28 runs operators with negative pads, and has pools round up otherwise
   tests/runtimes/test_sessions.py::test_errors_of_loading_are_one_readable_line[text1]
   tests/exported/test_each_style.py::test_all_questions[ceil_pool_torch*
   tests/exported/test_one_after_another.py::*[ceil_pool_torch*
-  tests/exported/test_validated.py::test_probes_*[ceil_pool_torch-*
-  tests/exported/test_validated.py::test_probes_*[zeropad_*
-  tests/passes/test_take_output_padding.py::test_negative_pads_are_mended[*
+  tests/exported/test_each_style.py::test_probes_*[ceil_pool_torch-*
+  tests/exported/test_each_style.py::test_probes_*[zeropad_*
+  tests/cases/repairs/output_padding.txt::negative pads are mended*
   tests/probe/test_run.py::test_a_rewrite_that_does_not_run_is_no_rewrite[y = Conv <pads = [-1,1]>*
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[a crop becomes pads]
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[nothing is appended]
@@ -47,7 +47,7 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
-  tests/passes/test_trust.py::test_repairs_are_named
+  tests/cases/repairs/trust.txt::*
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
   tests/random_models/test_random_models.py::test_a_wrong_result_is_noticed
 onnx before 1.18 knows no device configurations
@@ -57,8 +57,8 @@ onnx before 1.18 knows no device configurations
   tests/graph/test_byte_identity.py::test_*[devices]
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
   tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
-  tests/exported/test_validated.py::test_probes_*[aspp_tensorflow-*
-  tests/exported/test_validated.py::test_probes_*[wavenet_torchscript-*
+  tests/exported/test_each_style.py::test_probes_*[aspp_tensorflow-*
+  tests/exported/test_each_style.py::test_probes_*[wavenet_torchscript-*
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
@@ -78,7 +78,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
-  tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need

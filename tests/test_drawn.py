@@ -12,7 +12,6 @@ from tests.arithmetic import drawn_formulas
 from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites
 from tests.older import gap_of
-from tests.passes import drawn_fixes
 from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn
@@ -25,7 +24,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     frameworks,
     drawn_sites,
-    drawn_fixes,
     drawn_cuts,
     pairs,
     drawn,

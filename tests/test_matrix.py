@@ -81,7 +81,9 @@ def test_what_cannot_hold_with_older_packages_is_there() -> None:
     for line in lines:
         if line.startswith(" "):
             path, *_, test = line.strip().partition("[")[0].split("::")
-            assert f"def {test.partition('*')[0]}" in (ROOT / path).read_text(encoding="utf-8")
+            mark = "# " if path.endswith(".txt") else "def "  # a case, or a test
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert f"{mark}{test.partition('*')[0]}" in text
         else:
             package, before, since, *_ = line.split()
             assert before == "before"

@@ -9,7 +9,7 @@ import pytest
 
 import onnxpad
 from onnxpad.runtimes import pool
-from tests.support import W, forks, one, onnxpad_runs, parsed
+from tests.support import W, forks, one, onnxpad_runs
 
 FOLDS = one(
     "q = Pad (x, p) y = Conv (q, w)",
@@ -70,36 +70,6 @@ for _ in range(20):
     time.sleep(0.01)
 """
     assert forks.run(code, modules=("onnxpad",)).returncode == 0
-
-
-def test_sizes_with_which_the_result_does_not_load_are_not_written() -> None:
-    model = parsed("""<ir_version: 9, opset_import: ["" : 17]>
-        g (float[1, n] x, bool c) => (float[a, b] y) <int64[1] last = {1}>
-        {
-          y = If (c) <
-            then_branch = a () => (float[d, e] s) { s = Relu (x) },
-            else_branch = b () => (float[f, h] t) { u = Squeeze (x, last) t = Unsqueeze (u, last) }>
-        }""")
-    result = onnxpad.fix(model, shapes={"x": (1, 8)})
-    assert (result.changed, dict(result.declared), len(result.warnings)) == (False, {}, 1)
-    result = onnxpad.fix(model, shapes={"x": (1, 1)})
-    assert dict(result.declared) == {"x": (1, 1)}
-
-
-def test_a_weight_of_strings_is_no_crash() -> None:
-    model = one(
-        'y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x, w)',
-        inputs="float[1, 1, 8, 8] x, string[1, 1, 3, 3] w",
-    )
-    assert onnxpad.fix(model).exit_code in {0, 5}
-
-
-def test_a_pad_that_copies_data_is_told_as_that() -> None:
-    model = one(
-        'q = Pad <mode = "reflect"> (x, p) s = Sigmoid (q) y = Conv (s, w)',
-        initializers=f"{W}, int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}",
-    )
-    assert [each.reason_code for each in onnxpad.check(model).findings] == ["copies-data"]
 
 
 def test_small_shares_may_differ_by_roundings_of_one() -> None:

@@ -145,6 +145,8 @@ def nearest(root: Path, fault: Fault) -> list[str]:
     folder = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
     about = folder / f"test_{path.stem}.py"
     near = [about, folder] if folder != Path("tests") else [about]
+    if folder.name == "passes":
+        near = [Path("tests", "test_cases.py")]
     return [each.as_posix() for each in near if (root / each).exists()]
 
 

@@ -1,4 +1,4 @@
-"""The small models of the tests, as far as they can be had without running any.
+"""The small models of the tests: of cases, and of modules as far as they can be had without a run.
 
 Modules are imported, and calls of what is said to return a model, such as `one(...)`, are evaluated
 with the constants of the module; in a test with each row of its parameters, too, and with plain
@@ -16,6 +16,7 @@ from unittest import mock
 import onnx
 import pytest
 
+from tests.case import CASES, cases
 from tests.mutants.reading import read
 from tests.support import ROOT, rows
 
@@ -34,6 +35,13 @@ _PURE: Final = frozenset({"join", "replace", "format", "split", "partition", "ge
 def models_of_tests(begin: str = "") -> Iterator[tuple[str, bytes]]:
     """Each model once, with the first module that has it, of modules whose paths begin so."""
     seen: set[bytes] = set()
+    for path in sorted(CASES.rglob("*.txt")):
+        place = path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+        for case in cases(path) if place.startswith(begin) else ():
+            data = case.model.SerializeToString(deterministic=True)
+            if data not in seen:
+                seen.add(data)
+                yield place, data
     for path in sorted((ROOT / "tests").rglob("*.py")):
         place = path.relative_to(ROOT / "tests").with_suffix("").as_posix()
         if place.startswith(begin) and not place.startswith(_NO_TABLES) and "__" not in place:

@@ -4,19 +4,38 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import onnx
+
 import onnxpad
+from onnxpad.reasons import Reason
 from tests.api.test_check import told_truly_so
 from tests.facts.test_feasible import runs_within_its_limits
 from tests.graph.test_edits import edits_hold
 from tests.malformed.readers import place
-from tests.passes.test_round_down import rounds_down_for_good
 from tests.random_models.__main__ import DYNAMICS
 from tests.random_models.draw import Drawn, draw_model
 from tests.random_models.measure import Case, Outcome, Tell, examine
 from tests.rewrite.test_nothing_silent import nothing_is_silent
 from tests.soak.turn import JOINED
 from tests.support import LEVELS, STYLES
-from tests.test_reasons import all_coded
+
+
+def all_coded(model: onnx.ModelProto, **options: str) -> None:
+    """Each reason has a code, and each code a reason."""
+    result = onnxpad.fix(model, validate=False, **options)  # type: ignore[arg-type]
+    for finding in (*result.findings, *result.undone):
+        assert bool(finding.reason_code) == bool(finding.reason)
+        assert not finding.reason_code or finding.reason_code in set(Reason)
+
+
+def rounds_down_for_good(model: onnx.ModelProto, style: str) -> int:
+    """How many pools of a model round down now; none of these changes is taken back."""
+    if not any(a.name == "ceil_mode" for node in model.graph.node for a in node.attribute):
+        return 0
+    result = onnxpad.fix(model, style=style, no_ceil=True)
+    assert not {"PAD301"} & {each.code for each in (*result.undone, *result.barred)}
+    assert result.validation is None or result.validation.outcome != "failed"
+    return sum(change.code == "PAD301" for change in result.changes)
 
 
 def random_model(seed: int) -> Drawn:

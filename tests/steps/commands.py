@@ -1,5 +1,6 @@
 """The commands that write files, each run in forks of this process with a fault at a step."""
 
+import _pyio  # type: ignore[import-not-found]
 import functools
 import json
 import os
@@ -22,7 +23,6 @@ from onnx import numpy_helper
 from typer.main import get_command
 
 from onnxpad.cli import app
-from onnxpad.runtimes import pool
 from tests.file.test_external_data import IMAGE, PADS, WEIGHT, computed, everything, split
 from tests.steps.injected import FAULTS, Fault, injected
 
@@ -49,14 +49,12 @@ class Command:
         made: The file that it writes last of those that belong together.
         external: Whether the weight and the amounts of the model lie in files of their own.
         older: Whether other files of those names are there before.
-        runs: Whether it runs models.
     """
 
     words: str
     made: str = "b/out.onnx"
     external: bool = True
     older: bool = False
-    runs: bool = False
 
 
 _FIX: Final = "fix a/net.onnx --no-validate"
@@ -69,15 +67,13 @@ COMMANDS: Final = {
     "fix, external": Command(_FIX, "a/net.fixed.onnx"),
     "fix -o, copy": Command(f"{_FIX} -o b/out.onnx"),
     "fix -o, copy, older": Command(f"{_FIX} -o b/out.onnx", older=True),
-    "fix, validated": Command("fix a/net.onnx -o b/out.onnx", runs=True),
-    "repad -o": Command("repad a/net.onnx --to tensorflow -o b/out.onnx", runs=True),
-    "match -o": Command("match a/net.onnx --reference a/r.npz -o b/out.onnx", runs=True),
+    "fix, validated": Command("fix a/net.onnx -o b/out.onnx"),
+    "repad -o": Command("repad a/net.onnx --to tensorflow -o b/out.onnx"),
+    "match -o": Command("match a/net.onnx --reference a/r.npz -o b/out.onnx"),
     "fix --html": Command(f"{_FIX} -o b/out.onnx --html {_PAGE}", older=True),
     "check --html": Command(f"check a/net.onnx --html {_PAGE}", _PAGE, older=True),
     "show --html": Command(f"show a/net.onnx --html {_PAGE}", _PAGE),
-    "validate --html": Command(
-        f"validate a/net.onnx a/net.onnx --html {_PAGE}", _PAGE, older=True, runs=True
-    ),
+    "validate --html": Command(f"validate a/net.onnx a/net.onnx --html {_PAGE}", _PAGE, older=True),
 }
 """By the name that the table shows."""
 
@@ -172,33 +168,6 @@ class Case:
             assert found == self._after, f"{told}: another result when run again"
         return fired
 
-    def try_without_memory(self, spare: int) -> int:
-        """The exit code where the worker may take only so many bytes; nothing is half then.
-
-        Raises:
-            AssertionError: Something is lost, half, left behind or told wrongly.
-        """
-
-        def act(fired: Callable[[], object]) -> int:
-            serve = "worker.serve("
-            less = pool._START.replace(serve, f"worker.spare = lambda: {spare}\n{serve}")
-            with mock.patch.object(pool, "_START", less):
-                return _act(self._root, self._command, -1, FAULTS[0], fired)[0]
-
-        self._begin()
-        code = _in_fork(act, [])
-        out, err = (self._root.with_name(name).read_text() for name in ("out", "err"))
-        told = f"{self._command.words}, {spare} bytes: {code} {out!r} {err!r}"
-        assert 0 <= code <= 5, told
-        assert re.fullmatch(r"(error: [^\n]+\n)?", err), told
-        assert bool(err) == (code in {3, 4}), told
-        found = contents(self._root)
-        assert self._before.keys() <= found.keys() <= self._after.keys(), told
-        for name, content in found.items():
-            new = self._is_whole(name, content) if code not in {3, 4} else False
-            assert new or content == self._before.get(name), f"{told}: {name}"
-        return code
-
     def _is_whole(self, name: str, content: bytes) -> bool:
         """Whether a file has all of its new content; a page tells of what could not be read."""
         if name.endswith(".html"):
@@ -248,10 +217,10 @@ def _act(
         # Pages tell how long it took.
         stack.enter_context(mock.patch.object(time, "perf_counter", return_value=0.0))
         steps = stack.enter_context(injected(root, at, fault, fired))
-        steps.open.add(streams[0])
         for each, name in zip(streams, ("stdout", "stderr"), strict=True):
-            file = os.fdopen(each, "w", closefd=False)
+            file = _pyio.open(each, "w", closefd=False)
             stack.enter_context(mock.patch.object(sys, name, file))
+        steps.open.add(streams[0])
         try:
             _commands()(command.words.split())
         except SystemExit as end:

@@ -5,6 +5,7 @@ Those are counted that name a file below a folder, or work on one that was opene
 the packages below it reach the disk.
 """
 
+import _pyio  # type: ignore[import-not-found]
 import builtins
 import errno
 import io
@@ -14,7 +15,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 from unittest import mock
@@ -27,7 +27,7 @@ _ON_PATHS: Final = {
 }  # fmt: skip
 _ON_DESCRIPTORS: Final = (
     "close", "write", "writev", "pwrite", "fsync", "fdatasync", "ftruncate", "posix_fallocate",
-    "fchmod", "fstat", "read", "pread", "sendfile", "copy_file_range",
+    "fchmod", "fstat", "read", "readinto", "pread", "sendfile", "copy_file_range",
 )  # fmt: skip
 
 WRITES: Final = frozenset({
@@ -156,70 +156,14 @@ class Steps:
 
         return step
 
-    def opener(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`open` for files whose reads and writes are steps."""
+    def opened(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`open` for files whose reads and writes are steps: Python's own, which calls `os`."""
 
-        def opened(
-            file: Any,
-            mode: str = "r",
-            buffering: int = -1,
-            encoding: str | None = None,
-            errors: str | None = None,
-            newline: str | None = None,
-            closefd: bool = True,
-            opener: Any = None,
-        ) -> Any:
-            if not self.concern(file):
-                return call(file, mode, buffering, encoding, errors, newline, closefd, opener)
-            plain = "".join(letter for letter in mode if letter not in "bt")
-            if isinstance(file, int):
-                raw = _Raw(self, file, plain, closefd)
-            else:
-                kind = "open" if plain == "r" else "open to write"
-                new = partial(_Raw, self, file, plain, closefd, opener)
-                raw = self.take(kind, new, path=file)
-                self.open.add(raw.fileno())
-            if buffering == 0:
-                return raw
-            kind_of = io.BufferedRandom if "+" in plain else io.BufferedReader
-            if "+" not in plain and plain != "r":
-                buffer: Any = io.BufferedWriter(raw)
-            else:
-                buffer = kind_of(raw)
-            return buffer if "b" in mode else io.TextIOWrapper(buffer, encoding, errors, newline)
+        def step(file: Any, *given: Any, **options: Any) -> Any:
+            open_it: Any = _pyio.open if self.concern(file) else call
+            return open_it(file, *given, **options)
 
-        return opened
-
-
-class _Raw(io.FileIO):
-    """A file whose reads and writes are steps."""
-
-    def __init__(self, steps: Steps, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._steps = steps
-
-    def write(self, data: Any, /) -> int:
-        write = super().write
-        view = memoryview(data).cast("B")
-        fewer = view[: len(view) // 2]
-        half = (lambda: write(fewer)) if len(view) > 1 else None
-        return int(self._steps.take("write", lambda: write(view), half))
-
-    def readinto(self, buffer: Any, /) -> Any:
-        read = super().readinto
-        return self._steps.take("read", lambda: read(buffer))
-
-    def readall(self) -> bytes:
-        read = super().readall
-        return bytes(self._steps.take("read", read))
-
-    def close(self) -> None:
-        close = super().close
-        if self.closed or not self.closefd:
-            close()
-        else:
-            self._steps.open.discard(self.fileno())
-            self._steps.take("close", close)
+        return step
 
 
 @contextmanager
@@ -234,7 +178,8 @@ def injected(
         for name in names
         if hasattr(os, name)
     ]
-    patches += [(io, "open", steps.opener(io.open)), (builtins, "open", steps.opener(io.open))]
+    opened = steps.opened(io.open)
+    patches += [(io, "open", opened), (builtins, "open", opened)]
     patches.append((mmap, "mmap", steps.wrapped("mmap", mmap.mmap, 1)))
     active = [mock.patch.object(place, name, call) for place, name, call in patches]
     for each in active:

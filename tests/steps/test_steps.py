@@ -31,9 +31,3 @@ def test_a_report_that_cannot_be_told(tmp_path: Path) -> None:
     """Neither is the result told as JSON on stdout, nor the error."""
     case = Case(tmp_path, COMMANDS["fix -o, older"])
     assert case.try_step(case.steps.index("write"), Fault("fails from then on", EIO))
-
-
-def test_a_worker_without_memory(tmp_path: Path) -> None:
-    case = Case(tmp_path, COMMANDS["fix, validated"])
-    for spare in (0, 1 << 20):
-        case.try_without_memory(spare)

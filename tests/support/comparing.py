@@ -1,7 +1,8 @@
 """Models compared as wholes: by their graphs, and by what they compute."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any
 from zlib import crc32
 
@@ -15,27 +16,50 @@ from onnxpad.report.diff import unified_diff
 from tests.support.sessions import Array, feeds_of, ran, run, session
 
 
-def canonical(proto: onnx.ModelProto) -> list[Any]:
-    """The nodes with what they read, initializers by value, so that new names do not matter."""
-    graph = proto.graph
-    values = {i.name: numpy_helper.to_array(i) for i in graph.initializer}
-    names: dict[str, str] = {each.name: each.name for each in (*graph.input, *graph.output)}
+def canonical(model: onnx.ModelProto, labels: Collection[str] = ()) -> list[Any]:
+    """The nodes with what they read, constants by value, so that new names do not matter.
 
-    def told(name: str) -> Any:
-        if name in values:
-            return (values[name].dtype.name, values[name].tolist())
-        return names.setdefault(name, f"%{len(names)}") if name else ""
+    Args:
+        model: A model; the names of its inputs and outputs matter.
+        labels: The names of nodes that matter.
+    """
+    numbers = count()
 
-    return [
-        (
-            node.domain,
-            node.op_type,
-            sorted((a.name, str(onnx.helper.get_attribute_value(a))) for a in node.attribute),
-            [told(name) for name in node.input],
-            [told(name) for name in node.output],
-        )
-        for node in graph.node
-    ]
+    def named(names: dict[str, Any], of: Sequence[str]) -> list[Any]:
+        return [names.setdefault(each, f"%{next(numbers)}") if each else "" for each in of]
+
+    def nodes(of: Any, outer: Mapping[str, Any], held: Sequence[onnx.TensorProto]) -> list[Any]:
+        given = [getattr(each, "name", each) for each in of.input]
+        names = {**outer, **{each: each for each in given}}
+        names |= {each.name: constant(each) for each in held if each.name not in given}
+        for value in of.output:
+            name = getattr(value, "name", value)
+            names.setdefault(name, name)
+        return [
+            (
+                node.domain,
+                node.op_type,
+                node.name if node.name in labels else "",
+                named(names, node.input),
+                sorted((a.name, attribute(a, names)) for a in node.attribute),
+                named(names, node.output),
+            )
+            for node in of.node
+        ]
+
+    def attribute(of: onnx.AttributeProto, names: Mapping[str, Any]) -> str:
+        if of.HasField("g"):
+            return str(nodes(of.g, names, of.g.initializer))
+        if of.HasField("t"):
+            return str(constant(of.t))
+        return of.ref_attr_name or str(onnx.helper.get_attribute_value(of))
+
+    def constant(of: onnx.TensorProto) -> tuple[int, str]:
+        return of.data_type, str(numpy_helper.to_array(of).tolist())
+
+    functions = sorted(model.functions, key=lambda each: (each.domain, each.name))
+    told = nodes(model.graph, {}, model.graph.initializer)
+    return told + [nodes(each, {}, ()) for each in functions]
 
 
 def assert_graph(found: onnx.ModelProto, expected: onnx.ModelProto, where: object = "") -> None:
