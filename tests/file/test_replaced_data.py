@@ -11,6 +11,7 @@ import pytest
 
 from onnxpad.errors import OutputError
 from onnxpad.file import external
+from onnxpad.file.proto_walk import tensors
 from onnxpad.graph import Graph
 from tests.file.test_atomic_write import elsewhere, ended
 from tests.file.test_external_data import everything, padded_conv, refer, split
@@ -18,7 +19,11 @@ from tests.file.test_external_data import everything, padded_conv, refer, split
 
 def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
     """The model with the elements of all its tensors inside, as onnx reads them."""
-    onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+    for tensor in tensors(model):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
     return model
 
 
