@@ -45,7 +45,6 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/test_mutations.py::test_what_is_wrong_is_noticed[nothing is appended]
   tests/validation/test_whole.py::test_a_rewrite_that_does_not_run_fails[y = Conv <pads = [-1,1]>*
 onnxruntime before 1.29 has pools differ where a last window begins or ends in the padding
-  tests/arithmetic/test_window.py::test_onnxruntime_pool_with_pads[*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]

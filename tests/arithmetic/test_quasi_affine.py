@@ -1,4 +1,4 @@
-"""Functions of an index, against what a walk over all their points says."""
+"""Functions of an index, and sets of sizes, against what a walk over all their points says."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,13 @@ from math import gcd
 import pytest
 
 from onnxpad.arithmetic import quasi_affine
-from onnxpad.arithmetic.quasi_affine import LIMIT, InexpressibleError, QuasiAffine, support
+from onnxpad.arithmetic.quasi_affine import (
+    LIMIT,
+    InexpressibleError,
+    QuasiAffine,
+    Sizes,
+    support,
+)
 from tests.support.rows import each_row
 
 COUNT = 14
@@ -146,3 +152,31 @@ def test_a_function_of_a_function() -> None:
     uneven = tabulated([0, 1, 3, 4], 2, MANY)
     for g in (falls, uneven, tabulated([7, 7], 1, MANY)):
         assert quasi_affine.through(quasi_affine.identity(MANY), g) is None
+
+
+def test_a_set_of_sizes_is_a_range() -> None:
+    known = [(a, b, s) for a, b, s in product((-4, 0, 1, 5), (5, 6, 17, 40), (1, 2, 3, 7))]
+    for first, last, step in known:
+        sizes, values = Sizes(first, last, step), range(first, last + 1, step)
+        indices = range(len(values))
+        assert sizes.count == len(values)
+        assert [sizes.value(index) for index in indices] == [*values]
+        assert [sizes.by_index().at(index) for index in indices] == [*values]
+        assert [each for each in range(-9, 60) if each in sizes] == [*values]
+        assert [*map(sizes.index, values)] == [*indices]
+        for each in range(-9, 45):  # counted on as if there were more of them
+            assert sizes.from_on(each) == len(range(first, max(each, first), sizes.step))
+        assert sizes.as_data() == {"first": first, "last": values[-1], "step": sizes.step}
+        assert sizes == Sizes(first, values[-1], step)
+        for low, high, by in known[::3]:
+            both = sorted({*values} & {*range(low, high + 1, by)})
+            found = sizes.common(Sizes(low, high, by))
+            assert found == Sizes(low, high, by).common(sizes)
+            assert ([*map(found.value, range(found.count))] if found else []) == both
+    told = [str(Sizes(*each)) for each in ((4, 11, 4), (1, 9), (7, 8, 2))]
+    assert told == ["4..8 in steps of 4", "1..9", "7"]
+    with pytest.raises(ValueError, match=r"^6 is no admitted value of 1\.\.9 in steps of 2$"):
+        Sizes(1, 9, 2).index(6)
+    for empty in ((5, 4, 1), (33, 32, 32), (1, 9, 0)):
+        with pytest.raises(ValueError, match="not empty"):
+            Sizes(*empty)
