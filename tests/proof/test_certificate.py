@@ -1,7 +1,7 @@
-"""What a certificate says: the weakest assumptions, what was read, and that in bodies too."""
+"""What an edit is proved to leave as it was, whoever makes it, and what its certificate says."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,315 @@ from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.facts import Analysis
 from onnxpad.facts.feasible import AnalysedDomain, SizeDomain, analysed_domains
 from onnxpad.finding import Assumption, Certificate
-from onnxpad.graph import Graph
-from onnxpad.proof.certificate import Prover
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.options import Options
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.pads import DropEmptyPad
+from onnxpad.proof.certificate import Prover, settle
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import Facts
 from onnxpad.proof.term import DiffersError
+from onnxpad.rewrite.pass_api import Context, Match
+from onnxpad.rewrite.run import Run
+from onnxpad.runtimes.onnxruntime import guard
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.proof.bodies import model
-from tests.support import assert_same, named, run
+from tests.support import W, assert_same, named, one, run
 from tests.support.rows import each_row
+
+PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
+NETWORK = one(
+    """
+    r = Relu (x)
+    k = Identity (w)
+    v = Add (k, shift)
+    q = Add (p, none)
+    a = Pad (r, q)
+    y = Conv (a, v)
+    n = Neg (y)
+    z = Relu (n)
+    other = Conv <pads = [1, 1, 1, 1]> (r, w)
+    b = Pad <mode = "edge"> (r, q)
+    c = If (which) <then_branch = t () => (float[] i) { i = Sigmoid (r) },
+                    else_branch = e () => (float[] j) { j = Tanh (r) }>
+    own = mine.Own <level = 1> (r)
+    u = Dropout (r, shift, which)
+    """,
+    inputs="float[1, 2, 9, 8] x, bool which",
+    outputs="float[] z, float[] other, float[] b, float[] c, float[] own, float[] u",
+    initializers=f"{W}, {PADS}, float shift = {{0}}, int64 none = {{0}}",
+)
+NETWORK.opset_import.append(onnx.helper.make_opsetid("mine", 1))
+"""One `Pad` to fold, and what an edit might damage on the way."""
+
+
+class Edited:
+    """A graph whose terms are read before it is edited."""
+
+    def __init__(self, proto: onnx.ModelProto = NETWORK) -> None:
+        self.graph = Graph.from_proto(proto)
+        analysis = Analysis(self.graph)
+        reader = Reader(self.graph, analysis)
+        self.facts = Facts(self.graph, analysis, reader)
+        reader.read_all()
+        reader.begin()
+        self.mark = self.graph.mark()
+
+    def node(self, name: str) -> Node:
+        """The node that writes a tensor."""
+        node = self.graph.tensor(name).producer
+        assert node is not None
+        return node
+
+    def write(self, name: str, op: str = "", inputs: Sequence[str] = (), **attributes: Any) -> None:
+        """Another operator, other inputs or attributes for the node that writes a tensor."""
+        node = self.node(name)
+        read = [self.graph.tensor(each) for each in inputs] or list(node.inputs)
+        every: dict[str, Any] = {**node.attrs, **attributes}
+        kept = {name: value for name, value in every.items() if value is not None}
+        self.graph.replace_op(node, op or node.op, read, kept)
+
+    def fold(self, pads: Sequence[int] = (1, 2, 0, 3)) -> None:
+        """Folds the `Pad` into the Conv."""
+        self.write("y", "Conv", ["r", "v"], pads=[*pads])
+
+    def settle(self, **replaced: str) -> set[str]:
+        """Settles the edits, given new tensors with those that they replace; what was proved."""
+        pairs = {self.graph.tensor(n): self.graph.tensor(o) for n, o in replaced.items()}
+        self.graph.sweep()
+        found = settle(self.facts, self.graph.touched(self.mark), pairs)
+        return {tensor.name for tensor in found}
+
+
+Edit = Callable[[Edited], object]
+
+
+def insert(at: Edited, name: str, op: str, data: str, before: str) -> Tensor:
+    """Inserts a node."""
+    graph = at.graph
+    return graph.insert(op, [graph.tensor(data)], {}, before=at.node(before), name=name)
+
+
+def insert_ahead_of_a_reader(at: Edited) -> None:
+    flipped = insert(at, "flipped", "Neg", "r", "other")
+    at.graph.set_input(at.node("other"), 0, flipped)
+
+
+def edit_a_body(at: Edited) -> None:
+    body = next(each for each in at.graph.inside() if each is not at.graph)
+    (node,) = body.nodes
+    body.replace_op(node, "Exp", list(node.inputs), {})
+
+
+def undo_by_another(at: Edited) -> None:
+    """Two steps that leave what is read as it was, and what is output not."""
+    at.write("n", "Abs")
+    insert_ahead_of_a_reader(at)
+
+
+DAMAGES: list[Edit] = [
+    lambda at: at.write("other", pads=[0, 0, 2, 2]),
+    lambda at: at.write("r", "Abs"),
+    lambda at: at.write("v", "Sub"),
+    lambda at: at.write("k", "Neg"),
+    lambda at: at.write("other", "Conv", ["x", "w"]),
+    lambda at: at.write("q", "Mul"),
+    lambda at: at.write("b", mode="reflect"),
+    lambda at: at.write("n", "Abs"),
+    lambda at: at.write("z", "Sigmoid"),
+    lambda at: at.write("n", "Neg", ["other"]),
+    lambda at: at.write("y", strides=[2, 2]),
+    lambda at: at.write("own", level=2),
+    lambda at: at.write("u", seed=7),
+    edit_a_body,
+    insert_ahead_of_a_reader,
+    undo_by_another,
+]
+
+
+@each_row("place", range(len(DAMAGES)))
+def test_what_also_damages_something_else_is_refused(place: int) -> None:
+    """Before the edit that is proved and after it; undone, the graph is read as before."""
+    for folds_first in (True, False):
+        at = Edited()
+        terms = {t: at.facts.reader.read(t) for node in at.graph.nodes for t in node.outputs}
+        edits: list[Edit] = [Edited.fold, DAMAGES[place]]
+        for edit in edits if folds_first else edits[::-1]:
+            edit(at)
+        with pytest.raises(DiffersError):
+            at.settle(y="y")
+        at.graph.rollback(at.mark)
+        at.facts.reader.undo()
+        assert {tensor: at.facts.reader.read(tensor) for tensor in terms} == terms
+        at.fold()
+        assert at.settle(y="y") == {"y"}
+
+
+def rename(at: Edited) -> None:
+    copy = insert(at, "copy", "Identity", "r", "other")
+    at.graph.set_input(at.node("other"), 0, copy)
+
+
+def set_and_set_back(at: Edited) -> None:
+    at.write("other", pads=[0, 0, 2, 2])
+    at.write("other", pads=[1, 1, 1, 1])
+
+
+HARMLESS: list[Edit] = [
+    lambda at: insert(at, "unread", "Neg", "r", "y"),
+    lambda at: at.write("z", "Relu", ["n"]),
+    lambda at: at.graph.absorb(at.node("k")),
+    rename,
+    set_and_set_back,
+]
+
+
+@each_row("place", range(len(HARMLESS)))
+def test_what_damages_nothing_else_passes(place: int) -> None:
+    at = Edited()
+    at.fold()
+    HARMLESS[place](at)
+    assert at.settle(y="y") == {"y"}
+    assert at.facts.reader.known(at.graph.tensor("y")) is not None
+
+
+def test_the_tensor_that_is_replaced_must_be_the_right_one() -> None:
+    good, bad = (1, 2, 0, 3), (1, 2, 0, 2)
+    for pads, new, old, proved in (
+        (good, "y", "y", True),
+        (bad, "y", "y", False),
+        (good, "y", "other", False),
+        (good, "other", "y", False),
+        (good, "", "", True),  # then each that changed is to be proved
+        (bad, "", "", False),
+    ):
+        at = Edited()
+        at.fold(pads)
+        replaced: Any = {new: old} if new else {}
+        if proved:
+            assert at.settle(**replaced) == {"y"}
+        else:
+            with pytest.raises(DiffersError):
+                at.settle(**replaced)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_tensor_of_another_name_may_take_the_place(is_right: bool) -> None:
+    body = "a = Pad (x, p) y = Relu (a) s = Sigmoid (y)"
+    at = Edited(one(body, outputs="float[] s", initializers=f"{PADS}, float one = {{1}}"))
+    graph, old = at.graph, at.graph.tensor("y")
+    term = at.facts.reader.read(old)
+    relu = insert(at, "inner", "Relu", "x", "y")
+    inputs = [relu, graph.tensor("p"), *([] if is_right else [graph.tensor("one")])]
+    new = graph.insert("Pad", inputs, {}, before=at.node("s"), name="new")
+    graph.set_input(at.node("s"), 0, new)
+    if is_right:
+        at.settle(**{new.name: "y"})
+        assert at.facts.reader.read(new) is term
+    else:
+        with pytest.raises(DiffersError):
+            at.settle(**{new.name: "y"})
+
+
+def test_edits_one_after_another_are_settled_against_the_original() -> None:
+    """What is proved equal stays so: a second step of two is no more allowed than the whole."""
+    at = Edited()
+    at.fold()
+    at.settle(y="y")
+    at.facts.reader.begin()
+    at.mark = at.graph.mark()
+    at.write("y", pads=None, auto_pad="VALID")
+    with pytest.raises(DiffersError):
+        at.settle(y="y")
+    at.graph.rollback(at.mark)
+    at.facts.reader.undo()
+    at.write("y", auto_pad="NOTSET")
+    assert at.settle() <= {"y"}
+
+
+# Passes that do more than they say.
+
+
+class Shrinking(FoldPad):
+    """Takes the `Pad`'s amounts away from all that read it."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        graph = context.graph
+        pad = match.node.inputs[0].producer
+        assert pad is not None
+        graph.set_attribute(match.node, "pads", [1, 2, 0, 3])
+        none = graph.add_initializer(np.zeros(8, np.int64), "none")
+        graph.set_input(pad, 1, none)
+
+
+class Declaring(FoldPad):
+    """Folds well, and fixes sizes that the model leaves open."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        super().rewrite(match, context)
+        context.graph.declare("x", (1, 2, 8, 8))
+
+
+class Swapping(DropEmptyPad):
+    """Drops a `Pad` of nothing, and changes what it pads."""
+
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
+        stands = super().rewrite(match, context)
+        graph = context.graph
+        above = graph.tensor("r").producer
+        assert above is not None
+        graph.replace_op(above, "Neg", list(above.inputs), {})
+        return stands
+
+
+FOLDABLE = "a = Pad (x, p) y = Conv (a, w)"
+SHARED = f"{FOLDABLE} s = Sigmoid (a)"
+MORE = [
+    (one(SHARED, outputs="float[] y, float[] s", initializers=f"{W}, {PADS}"), Shrinking),
+    (one(FOLDABLE, initializers=f"{W}, {PADS}"), Shrinking),
+    (one(FOLDABLE, inputs="float[1, 2, h, v] x", initializers=f"{W}, {PADS}"), Declaring),
+    (
+        one(
+            "r = Relu (x) a = Pad (r, p) y = Sigmoid (a)",
+            initializers="int64[8] p = {0, 0, 0, 0, 0, 0, 0, 0}",
+        ),
+        Swapping,
+    ),
+]
+
+
+@pytest.mark.parametrize(("proto", "made"), MORE)
+def test_a_pass_that_does_more_is_taken_back(
+    proto: onnx.ModelProto, made: type[FoldPad] | type[DropEmptyPad]
+) -> None:
+    graph = Graph.from_proto(proto)
+    assert Run(graph, Options(), passes=(made,)).rewrite().changes == []
+    assert graph.model.to_bytes() == proto.SerializeToString()
+
+
+GUARDED = one(
+    "a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    " q = Add (p, z) b = Pad (x, q) u = MaxPool <kernel_shape = [3, 3]> (b)",
+    outputs="float[] y, float[] u",
+    initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, int64 z = {0}",
+)
+
+
+def test_a_guard_that_changes_what_is_computed_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Run(Graph.from_proto(GUARDED), Options()).rewrite().changes
+
+    def wrong(context: Context, exposed: Exposed) -> None:
+        context.graph.set_attribute(exposed.pad.node, "mode", "edge")
+
+    monkeypatch.setattr(guard, "guard", wrong)
+    graph = Graph.from_proto(GUARDED)
+    Run(graph, Options()).rewrite()
+    assert "edge" not in {str(node.attrs.get("mode")) for node in graph.nodes if node.op == "Pad"}
+
+
+# What a certificate says
 
 
 def prover_of(graph: Graph, **sizes: Any) -> Prover:
@@ -150,56 +453,32 @@ def test_the_roots_from_which_a_tensor_is_padded(body: str, behind: bool, roots:
     assert [*prover.roots(graph.tensor("y"), behind=behind)] == roots
 
 
-# Options of `fix` that rest on what a certificate assumes.
-
-
-def pool(attributes: str, data: str = "x") -> str:
-    return f"y = MaxPool <kernel_shape = [3]{attributes}> ({data})"
-
-
-FINITE = [
-    f"a = Pad (x, p_1_2, low) {pool('', 'a')}",
-    f"a = Pad (x, p_1_2, lowest) {pool('', 'a')}",
-    f"n = Relu (x) a = Pad (n, p_1_2) {pool('', 'a')}",
-    'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1], strides = [2]> (x)',
-]
-
-
-@each_row("body", FINITE)
-def test_strict_undoes_what_rests_on_an_assumption(body: str) -> None:
-    before = model(body)
-    kept = onnxpad.fix(before, strict=True)
-    assert not kept.changed
-    assert not kept.changes
-    assert kept.model == before
-    changes = onnxpad.fix(before).changes
-    assert [change.certificate.assumptions for change in changes] == [(Assumption.FINITE_DATA,)]
-
-
-def test_strict_keeps_what_rests_on_none() -> None:
-    body = f"a = Pad (x, p_1_2) c = Conv (a, w3) b = Pad (c, p_1_1, low) {pool('', 'b')}"
-    result = onnxpad.fix(model(body), strict=True)
-    assert [change.op_type for change in result.changes] == ["Conv"]
-    assert [node.op_type for node in result.model.graph.node] == ["Conv", "Pad", "MaxPool"]
-    assert len(result.undone) == 1
+POOL = "y = MaxPool <kernel_shape = [3]"
 
 
 @each_row(
-    "body",
+    ("body", "assumes"),
     [
-        pool(', auto_pad = "SAME_UPPER", strides = [2]', "short"),
-        pool(', auto_pad = "SAME_LOWER", strides = [2]', "short"),
-        pool(', auto_pad = "SAME_UPPER"'),
-        'y = MaxPool <auto_pad = "VALID", kernel_shape = [1], strides = [2]> (x)',
+        (f"a = Pad (x, p_1_2, low) {POOL}> (a)", True),
+        (f"a = Pad (x, p_1_2, lowest) {POOL}> (a)", True),
+        (f"n = Relu (x) a = Pad (n, p_1_2) {POOL}> (a)", True),
+        ('y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1], strides = [2]> (x)', True),
+        (f'{POOL}, auto_pad = "SAME_UPPER", strides = [2]> (short)', False),
+        (f'{POOL}, auto_pad = "SAME_LOWER", strides = [2]> (short)', False),
+        (f'{POOL}, auto_pad = "SAME_UPPER"> (x)', False),
+        ('y = MaxPool <auto_pad = "VALID", kernel_shape = [1], strides = [2]> (x)', False),
     ],
 )
-def test_pads_that_the_same_kernel_gets_need_no_assumption(body: str) -> None:
+def test_strict_undoes_what_rests_on_an_assumption_and_no_more(body: str, assumes: bool) -> None:
     before = model(body)
-    result = onnxpad.fix(before, strict=True)
-    assert [change.certificate.assumptions for change in result.changes] == [()]
-    name = before.graph.input[0].name
-    data = {name: np.full((1, 2, 3 if name == "short" else 8), -np.inf, np.float32)}
-    np.testing.assert_array_equal(run(before, data)[0], run(result.model, data)[0])
+    kept = onnxpad.fix(before, strict=True)
+    (change,) = onnxpad.fix(before).changes if assumes else kept.changes
+    assert change.certificate.assumptions == (Assumption.FINITE_DATA,) * assumes
+    assert (kept.changed, kept.model == before) == (not assumes, assumes)
+    if not assumes:
+        name = before.graph.input[0].name
+        data = {name: np.full((1, 2, 3 if name == "short" else 8), -np.inf, np.float32)}
+        np.testing.assert_array_equal(run(before, data)[0], run(kept.model, data)[0])
 
 
 # Bodies and functions.
