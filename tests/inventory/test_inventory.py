@@ -1,0 +1,257 @@
+"""Every padding of a model is a site, whatever it is and however odd the model.
+
+All that is told of each, `sites.txt` keeps.
+"""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnxpad
+from onnxpad.graph import Graph
+from onnxpad.inventory import FIX, PaddingSite, chosen, padding_differences
+from onnxpad.report.documents.show_document import command_text
+from onnxpad.report.json import json_of
+from tests.random_models.draw import draw_model
+from tests.support import ROOT, W, one
+from tests.support.rows import each_row, one_in, rows_below
+
+ROWS = Path(__file__).with_name("rows.txt")
+GIVEN = (
+    "float[1, 1, 3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},"
+    " int64[8] crop = {0, 0, -1, -1, 0, 0, -1, -1}, int64[8] end = {0, 0, 0, 0, 0, 0, 1, 1}"
+)
+SQUARE = "float[1, 1, 8, 8] x"
+
+
+def of(body: str, inputs: str = SQUARE, opset: int = 17) -> onnx.ModelProto:
+    return one(body, inputs=inputs, initializers=GIVEN, opset=opset)
+
+
+def sites(model: onnx.ModelProto) -> list[PaddingSite]:
+    """The sites of a model, of which both reports can be written."""
+    found = onnxpad.show(model)
+    for each in (found, *([onnxpad.show(model, ("*",))] if found.sites else [])):
+        text = each.text()
+        assert all(letter.isprintable() or letter == "\n" for letter in text)
+        assert len(text) < 10_000
+        assert json.loads(json_of(each))["total"] == each.total
+    return [*found.sites]
+
+
+def told(site: PaddingSite) -> str:
+    pads = "?" if site.pads is None else ",".join(map(str, site.pads))
+    return f"{site.kind} {site.written or '-'} {pads}"
+
+
+@each_row(("body", "expected"), [row[:2] for row in rows_below(ROWS, "sites")])
+def test_every_padding(body: str, expected: str) -> None:
+    assert ("; ".join(map(told, sites(of(body)))) or "nothing") == expected
+
+
+@pytest.mark.parametrize("names", [("n" * 1_000_000,) * 2, ("a\n<b>\x1b[2J*?[x]", "t")])
+def test_any_name_can_be_shown(names: tuple[str, str]) -> None:
+    model = of("a = Pad (x, p) y = Conv (a, w)")
+    pad, conv = model.graph.node
+    pad.name, conv.name = names[0] + "p", names[0]
+    pad.output[0] = conv.input[0] = names[1]
+    assert [*map(told, sites(model))] == ["window Pad 1,1,1,1"]
+
+
+@pytest.mark.parametrize("opset", [1, 2, 10])
+def test_pads_as_attributes(opset: int) -> None:
+    name = "paddings" if opset == 1 else "pads"
+    body = f"a = Pad <{name} = [0, 0, 1, 1, 0, 0, 1, 1]> (x) y = Conv (a, w)"
+    assert [*map(told, sites(of(body, opset=opset)))] == ["window Pad 1,1,1,1"]
+
+
+def test_an_empty_graph_has_no_sites() -> None:
+    model = of("y = Relu (x)")
+    del model.graph.node[:]
+    model.graph.output[0].name = "x"
+    assert sites(model) == []
+
+
+def test_an_open_size_has_a_formula() -> None:
+    same = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+    model = of(same, "float[1, 1, height, 9] x")
+    (site,) = sites(model)
+    high, wide = site.axes
+    assert (site.pads, high.pair[1], site.amounts) == (None, 1, "H 0..1+1, W 1+1")
+    assert (wide.pair, wide.formula) == ((1, 1), "")
+    assert site.advice == ("onnxpad fix MODEL --dim height=N", "onnxpad fix MODEL --dynamic pad")
+    (fixed,) = onnxpad.show(model, dims={"height": 8}).sites
+    assert fixed.pads == (0, 1, 1, 1)
+    assert command_text(FIX, "-a b") == "onnxpad fix './-a b'"
+    assert command_text(FIX, "") == "onnxpad fix MODEL"
+
+
+def test_a_shared_pad_is_told_for_each_reader() -> None:
+    pool, conv = sites(
+        of("t = Pad (x, p) m = MaxPool <kernel_shape = [3, 3]> (t) c = Conv (t, w) y = Sum (m, c)")
+    )
+    assert (pool.fixable, pool.stays, conv.fixable, conv.stays) == (False, True, True, False)
+
+
+@pytest.mark.parametrize(("amounts", "fates"), [("p", ["", "fix"]), ("crop", ["fix", ""])])
+def test_a_pad_between_a_transposed_convolution_and_a_window(
+    amounts: str, fates: list[str]
+) -> None:
+    body = f"t = ConvTranspose <strides = [2, 2]> (x, w) [pad] u = Pad (t, {amounts})"
+    found = sites(of(f"{body} y = Conv (u, w)"))
+    assert ["fix" * site.fixable + "stays" * site.stays for site in found] == fates
+    (behind,) = sites(of(f"{body} y = Relu (u)"))
+    assert [step.node for step in behind.path[1:2]] == ["pad"]
+
+
+def test_padding_in_bodies_that_are_not_looked_into() -> None:
+    body = "b () => (float[] z) { [bp] s = Pad (x, p) [bc] z = Conv (s, w) }"
+    found = {site.node: site for site in sites(of(f"[run] y = acme.Run <body = {body}> (x)"))}
+    assert list(found) == ["Run 'run' > body > Pad 'bp'", "Run 'run' > body > Conv 'bc'"]
+    assert {site.scope for site in found.values()} == {"Run 'run' > body"}
+    assert [each.code for each in found["Run 'run' > body > Pad 'bp'"].findings] == ["PAD903"]
+
+
+def test_a_model_that_check_cannot_read() -> None:
+    body = "t = Conv <pads = [1, 1, 1]> (x, w) y = Conv <pads = [1, 1, 1, 1]> (x, w)"
+    assert not onnxpad.show(of(body)).is_checked
+    model = of("[c] y = Conv <pads = [1, 1, 1, 1]> (x, w)")
+    twice = [helper.make_node(op, ["a"], ["z"]) for op in ("Neg", "Relu")]
+    body_of = helper.make_function("f", "twice", ["a"], ["z"], twice, model.opset_import[:1])
+    model.functions.append(body_of)
+    with pytest.raises(onnxpad.ModelError, match="function f::twice: tensor 'z' is defined twice"):
+        sites(model)
+
+
+@each_row(
+    ("body", "inputs", "names"),
+    [
+        ("r = Relu (x) y = Conv <pads = [1, 1, 1, 1]> (r, w)", SQUARE, "TensorFlow, PyTorch"),
+        # What is copied fits none, nor what an operator of unknown data adds to a Pad.
+        ('a = Pad <mode = "reflect"> (x, p) y = Conv <pads = [1, 1, 1, 1]> (a, w)', SQUARE, ""),
+        ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)', "float[] x",
+         ""),
+        ("y = MaxPool <kernel_shape = [2, 2], strides = [2, 2], pads = [2, 2, 1, 1]> (x)",
+         "float[1, 1, 9, 9] x", "cuDNN"),
+    ],
+)  # fmt: skip
+def test_a_convention_is_that_of_the_total(body: str, inputs: str, names: str) -> None:
+    """The table and the line of conventions say the same."""
+    model = of(body, inputs)
+    if inputs == "float[] x":
+        model.graph.input[0].type.tensor_type.ClearField("shape")
+    (site,) = sites(model)
+    assert (site.convention, bool(site.conventions)) == (names, bool(names))
+    if names == "cuDNN":
+        assert onnxpad.show(model).conventions == ("1 operator fits cuDNN",)
+
+
+def test_a_long_chain_of_pads() -> None:
+    chain = " ".join(f"[p{i}] t{i} = Pad ({f't{i - 1}' if i else 'x'}, q)" for i in range(300))
+    model = of(f"{chain} y = Conv (t299, w)")
+    amounts = helper.make_tensor("q", TensorProto.INT64, [8], [0, 0, 0, 0, 0, 0, 0, 1])
+    model.graph.initializer.append(amounts)
+    found = onnxpad.show(model).sites
+    assert sum(max(len(site.outer), 1) for site in found) == 300
+    conv = found[-1]
+    assert conv.pads == (0, 0, 0, len(conv.outer))
+    assert conv.axes[1].extent == 8 + 300 - len(conv.outer)
+
+
+# The sites that a user names
+
+
+@each_row(
+    ("patterns", "places"),
+    [
+        ([], []), (["first"], [0]), (["f?rst"], [0, 1]), (["f*"], [0, 1]), (["?????"], [0, 1]),
+        (["la[s]*"], [2]), (["y", "x"], [0, 2]), (["first", "first", "f*"], [0, 1]),
+        (["*"], [0, 1, 2]), (["frist"], None), (["first", "F*"], None), (["q"], None),
+        (["?"], None),
+    ],
+)  # fmt: skip
+def test_sites_by_name_and_pattern_in_file_order(
+    patterns: list[str], places: list[int] | None
+) -> None:
+    """Names that look like patterns; None where one that is asked for is no site's."""
+    pool = "MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]>"
+    model = of(f"a = {pool} (x) b = {pool} (a) y = {pool} (b)")
+    for each, name in zip(model.graph.node, ("first", "f?rst", "la[s]t"), strict=True):
+        each.name = name
+    found = onnxpad.show(model).sites
+    if places is None:
+        with pytest.raises(onnxpad.UsageError):
+            chosen(found, patterns)
+    else:
+        assert chosen(found, patterns) == tuple(found[place] for place in places)
+
+
+# What differs between two models
+
+PADDING = {
+    "upper": 'auto_pad = "SAME_UPPER"',
+    "lower": 'auto_pad = "SAME_LOWER"',
+    "ones": "pads = [1, 1, 1, 1]",
+    "more": "pads = [2, 1, 1, 1]",
+}
+DIFFER = (
+    "differences: before, after, whether they differ, and do where what is upstream hides the"
+    " sizes of the one or the other"
+)
+
+
+@each_row(("before", "after", "expected"), rows_below(ROWS, DIFFER), at_once=3)
+def test_what_is_hidden_is_not_held_against_an_operator(
+    before: str, after: str, expected: str
+) -> None:
+    def graph(padding: str, upstream: str) -> Graph:
+        conv = f"r = {upstream} (x) y = Conv <{PADDING[padding]}, strides = [2, 2]> (r, w)"
+        return Graph.from_proto(one(conv, initializers=W))
+
+    known, hidden = "Relu", "vendor.Odd"
+    found = [
+        name
+        for name, ops in (
+            ("known", (known, known)),
+            ("after", (known, hidden)),
+            ("before", (hidden, known)),
+        )
+        if padding_differences(graph(before, ops[0]), graph(after, ops[1]))
+    ]
+    assert (", ".join(found) or "no") == expected
+
+
+# The total padding of a site is what `fix` keeps, however it was written before
+
+
+EXPORTED = ("channels_last_dynamo", "unet_keras", "conv1d_keras", "zeropad_dynamo", "crops_dynamo")
+SEVERAL_PADS = (4, 7, 8, 26, 32, 33, 35, 38, 40, 53, 69)
+
+
+@pytest.mark.parametrize(
+    "which", [*EXPORTED, *one_in(4, [(seed,) for seed in SEVERAL_PADS])], ids=str
+)
+def test_totals_are_kept(which: str | int) -> None:
+    """Of exported models, and of random ones with several `Pad`s upstream and steps between."""
+
+    def totals(model: Path | onnx.ModelProto) -> dict[object, tuple[int, ...] | None]:
+        found = [
+            each for each in onnxpad.show(model).sites if each.kind in {"window", "transposed"}
+        ]
+        names = Counter((site.node, site.op_type) for site in found)
+        return {key: each.pads for each in found if names[key := (each.node, each.op_type)] == 1}
+
+    model = (
+        ROOT / "models" / f"{which}.onnx"
+        if isinstance(which, str)
+        else draw_model(random.Random(which)).model
+    )
+    before, after = totals(model), totals(onnxpad.fix(model, validate=False).model)
+    assert before
+    both = before.keys() & after.keys()
+    assert {key: before[key] for key in both} == {key: after[key] for key in both}
