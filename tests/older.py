@@ -16,15 +16,14 @@ GAPS: Final = """
 onnxruntime before 1.24 follows links to external data out of the folder of the model
   tests/file/test_external_data.py::TestLinks::test_are_no_data_for_another_model_beside_them
 onnxruntime before 1.24 ends the process where the first zero point of ConvInteger is left out
-  tests/padding/test_proposal.py::test_an_empty_name_is_no_zero_point
+  tests/padding/test_quantised.py::test_an_empty_name_is_no_zero_point
 onnxruntime before 1.24 rounds more of this model's sums than a reference may differ by
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_their_frameworks[same_paddle]
 onnxruntime before 1.24 runs a model that has one function twice
   tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
-  tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[the least of int8]
-  tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[below zero]
-  tests/padding/test_proposal.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8]
+  tests/padding/test_quantised.py::test_a_pad_of_the_zero_point_folds_*[int8 * folds]
+  tests/padding/test_quantised.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8*
   tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]

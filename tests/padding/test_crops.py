@@ -1,55 +1,138 @@
-"""The forms that a crop of a transposed convolution has."""
+"""How much a transposed convolution crops, with what is downstream of it, and in which form."""
+
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+import onnxpad
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.crops import form_of
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.operators import TransposedOp, read_transposed
+from onnxpad.semantics.operators import read_transposed
 from tests.support import one
-from tests.support.rows import each_row
+from tests.support.rows import each_row, rows_below
+
+ROWS: Final = Path(__file__).with_name("rows.txt")
+GIVEN: Final = f"""
+    float[2, 3, 3, 3] w = {{{", ".join(["1"] * 54)}}}, float[3] b = {{1, 2, 3}},
+    float[3] two = {{2, 2, 2}}, float c = {{2}},
+    int64[8] less = {{0, 0, 0, 0, 0, 0, -1, -1}}, int64[8] more = {{0, 0, 0, 0, 0, 0, 1, 1}},
+    int64[2] zero = {{0, 0}}, int64[2] s = {{1, 1}}, int64[2] e = {{8, -1}}, int64[2] ax = {{2, 3}},
+    int64[2] far = {{2, 7}}, int64[2] last = {{9223372036854775807, 9223372036854775807}}
+"""
+UP: Final = "t = ConvTranspose <strides = [2, 2]> (x, w)"
 
 
-def read(attributes: str = "strides = [3]") -> tuple[Analysis, TransposedOp]:
-    """A transposed convolution over one axis of four elements, with windows of three."""
-    weight = f"float[2, 3, 3] w = {{{', '.join(['1'] * 18)}}}"
-    body = f"y = ConvTranspose <{attributes}> (x, w)"
-    graph = Graph.from_proto(one(body, inputs="float[1, 2, 4] x", initializers=weight))
-    analysis = Analysis(graph)
-    return analysis, read_transposed(graph, analysis, *graph.nodes)
+def site(body: str, outputs: str = "float[] y", height: str = "4", opset: int = 17) -> Any:
+    inputs, ir = f"float[1, 2, {height}, 4] x", 9 if opset > 9 else 5
+    model = one(body, inputs=inputs, outputs=outputs, initializers=GIVEN, opset=opset, ir=ir)
+    return onnxpad.show(model).sites[0]
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "pads", "more"),
+TAKEN: Final = "taken: nodes behind `t`, how that is written, the crop"
+BIASED: Final = UP.replace("w)", "w, two)")
+
+
+@each_row(
+    ("body", "written", "amounts"),
     [
-        (0, 0, (0, 0), 0), (1, 2, (1, 2), 0), (2, 1, (2, 1), 0), (0, -1, (0, 0), 1),
-        (1, -2, (1, 0), 2),
+        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, TAKEN)),
+        (f"{BIASED} y = Pad (t, more, c)", "Pad downstream", "H 0+-1, W 0+-1"),  # with the bias
+    ],
+    at_once=4,
+)
+def test_what_is_taken(body: str, written: str, amounts: str) -> None:
+    found = site(body)
+    assert (found.written, found.own_pads) == (written, (0, 0, 0, 0))
+    assert found.amounts == amounts
+    assert {(each.code, each.fixable) for each in found.findings} == {("PAD402", True)}
+
+
+STAYS: Final = "not all is taken: nodes behind `t`, further outputs, the crop, the reason"
+
+
+@each_row(
+    ("body", "further", "amounts", "code"),
+    [
+        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, STAYS)),
+        (f"{BIASED.replace('two', 'b')} y = Pad (t, more)", "", "none", "crops"),
+    ],
+    at_once=6,
+)
+def test_what_stays_downstream(body: str, further: str, amounts: str, code: str) -> None:
+    found = site(body, f"float[] y{further}")
+    left = [(each.code, each.reason_code) for each in found.findings if not each.fixable]
+    assert (found.amounts, left) == (amounts, [("PAD402", code)] if code != "nothing" else [])
+
+
+def test_bounds_as_attributes() -> None:
+    body = f"{UP} y = Slice <starts = [1, 1], ends = [-1, 100], axes = [2, 3]> (t)"
+    assert site(body, opset=9).amounts == "H 1+1, W 1+0"
+
+
+@pytest.mark.parametrize("further", ["", " z = Relu (y)"])
+def test_the_operator_that_takes_a_crop_has_its_name(further: str) -> None:
+    body = f"[up] {UP} y = Slice (t, s, e, ax){further}"
+    outputs = "float[] y, float[] z" if further else "float[] y"
+    model = one(body, inputs="float[1, 2, 4, 4] x", outputs=outputs, initializers=GIVEN)
+    nodes = onnxpad.fix(model, validate=False).model.graph.node
+    assert [node.name for node in nodes if node.op_type == "ConvTranspose"] == ["up"]
+
+
+OWN: Final = "its own: attributes, the height of the data, the crop, the reason where it is unknown"
+
+
+@each_row(("attributes", "height", "amounts", "code"), rows_below(ROWS, OWN), at_once=6)
+def test_its_own_crop(attributes: str, height: str, amounts: str, code: str) -> None:
+    found = site(f"y = ConvTranspose <{attributes}> (x, w)", height=height)
+    assert found.amounts == amounts
+    if code == "known":
+        assert found.own_pads == found.pads
+    else:
+        assert [(each.code, each.reason_code) for each in found.findings] == [("PAD401", code)]
+
+
+@each_row(
+    ("attributes", "after"),
+    rows_below(ROWS, "with equal pads at both ends: attributes, what is made"),
+)
+def test_pads_that_are_equal_at_both_ends(attributes: str, after: str) -> None:
+    body = f"y = ConvTranspose <{attributes}> (x, w)"
+    model = one(body, inputs="float[1, 2, 4, 4] x", initializers=GIVEN)
+    found = onnxpad.check(model, symmetric_transpose=True).findings
+    told = [each.message for each in found if each.code == "PAD404"]
+    assert [after in each for each in told] == [True] * (after != "nothing")
+
+
+@each_row(
+    ("crop", "pads", "more", "symmetric"),
+    [
+        ((0, 0), (0, 0), 0, False), ((1, 2), (1, 2), 0, False), ((2, 1), (2, 1), 0, False),
+        ((0, -1), (0, 0), 1, False), ((1, -2), (1, 0), 2, False), ((0, 0), (0, 0), 0, True),
+        ((1, 1), (1, 1), 0, True), ((2, 1), (2, 2), 1, True), ((2, 0), (2, 2), 2, True),
+        ((1, -1), (1, 1), 2, True), ((0, -2), (0, 0), 2, True), ((-1, 0), None, 0, False),
+        ((0, -3), None, 0, False), ((0, -3), None, 0, True), ((0, 1), None, 0, True),
+        ((3, 0), None, 0, True), ((1, -2), None, 0, True),
     ],
 )  # fmt: skip
-def test_the_form_of_a_crop(begin: int, end: int, pads: tuple[int, int], more: int) -> None:
-    assert form_of(read()[1], ((begin, end),)) == Padding((pads,), output_padding=(more,))
-
-
-@each_row(
-    ("begin", "end", "pads", "more"),
-    [(0, 0, (0, 0), 0), (1, 1, (1, 1), 0), (2, 1, (2, 2), 1), (2, 0, (2, 2), 2),
-     (1, -1, (1, 1), 2), (0, -2, (0, 0), 2)],
-)  # fmt: skip
-def test_the_form_with_equal_pads(begin: int, end: int, pads: tuple[int, int], more: int) -> None:
-    assert form_of(read()[1], ((begin, end),), symmetric=True) == Padding(
-        (pads,), output_padding=(more,)
-    )
-
-
-@each_row(
-    ("begin", "end", "symmetric"),
-    [(-1, 0, False), (-2, 0, True), (0, -3, False), (0, -3, True), (0, 1, True), (1, 2, True),
-     (3, 0, True), (1, -2, True)],
-)  # fmt: skip
-def test_a_crop_without_a_form(begin: int, end: int, symmetric: bool) -> None:
+def test_the_form_of_a_crop(
+    crop: tuple[int, int], pads: tuple[int, int] | None, more: int, symmetric: bool
+) -> None:
+    """Of windows of three with a stride of 3; `pads` is None where there is none."""
+    weight = f"float[2, 3, 3] w = {{{', '.join(['1'] * 18)}}}"
+    body = "y = ConvTranspose <strides = [3]> (x, w)"
+    graph = Graph.from_proto(one(body, inputs="float[1, 2, 4] x", initializers=weight))
+    op = read_transposed(graph, Analysis(graph), *graph.nodes)
+    if pads is not None:
+        found = form_of(op, (crop,), symmetric=symmetric)
+        assert found == Padding((pads,), output_padding=(more,))
+        return
     with pytest.raises(RefusalError) as refused:
-        form_of(read()[1], ((begin, end),), symmetric=symmetric)
-    assert refused.value.code == Reason.CROPS
-    assert refused.value.facts == {"axis": 2, "crop": [begin, end]}
+        form_of(op, (crop,), symmetric=symmetric)
+    assert (refused.value.code, refused.value.facts) == (
+        Reason.CROPS,
+        {"axis": 2, "crop": [*crop]},
+    )

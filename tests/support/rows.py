@@ -62,10 +62,10 @@ def each_row(
 
 
 def rows_below(path: Path, title: str) -> list[tuple[str, ...]]:
-    """The rows of a table in text: the lines below `# title`, whose columns have ` | ` between."""
+    """The rows of a table in text: the lines below `# title`, whose columns have `|` between."""
     _, _, rest = path.read_text(encoding="utf-8").partition(f"# {title}\n")
     lines = rest.partition("\n#")[0].splitlines()
-    return [tuple(each.strip() for each in line.split(" | ")) for line in lines if line]
+    return [tuple(each.strip() for each in line.split("|")) for line in lines if line]
 
 
 def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
