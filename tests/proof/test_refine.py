@@ -136,10 +136,10 @@ def test_whose_reading_counts(trust: str, told: str, before: str, after: str) ->
 # What is read: one term for all that computes the same, with its padding outermost.
 
 
-@each_row("spelled", [(each,) for each in rows_below(ROWS, "one term")])
-def test_what_computes_the_same_is_one_term(spelled: tuple[tuple[str, ...]]) -> None:
+@each_row("spelled", rows_below(ROWS, "one term"))
+def test_what_computes_the_same_is_one_term(spelled: tuple[str, ...]) -> None:
     terms = Terms()
-    found = [Read(model(body), terms).term() for body in spelled[0]]
+    found = [Read(model(body), terms).term() for body in spelled]
     assert all(one is other for one, other in pairwise(found))
 
 
