@@ -24,7 +24,6 @@ onnxruntime before 1.24 runs a model that has one function twice
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
   tests/padding/test_quantised.py::test_a_pad_of_the_zero_point_folds_*[int8 * folds]
   tests/padding/test_quantised.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8*
-  tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
@@ -63,13 +62,13 @@ onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxru
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
-  tests/facts/test_drawn_claims.py::test_what_is_claimed*[opset 11, from 180]
-  tests/facts/test_drawn_claims.py::test_what_is_claimed*[opset 15, from 120]
+  tests/facts/test_claims.py::test_what_is_claimed*[opset 11, from 180]
+  tests/facts/test_claims.py::test_what_is_claimed*[opset 15, from 120]
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: int4*
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: bfloat16*
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: float8*
   tests/test_drawn.py::test_what_is_said[validation.drawn_verdicts: *TopK (h, k) | y, i: h = Sqrt*
-  tests/facts/test_signs.py::test_what_is_called_non_negative_is[(24,*
+  tests/facts/test_bounds.py::test_what_is_called_non_negative_is[(24,*
   tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
   tests/graph/test_graph.py::TestConstants::test_values[16-*
   tests/graph/test_graph.py::TestConstants::test_values[17-*

@@ -28,7 +28,7 @@ def analysed(text: str, **dims: Extent) -> tuple[Graph, Analysis]:
     return graph, Analysis(graph, dims=dims)
 
 
-def shape_of(text: str, name: str = "y", **dims: Extent) -> tuple[Extent, ...] | None:
+def shape_of(text: str, name: str = "y", **dims: Any) -> tuple[Extent, ...] | None:
     graph, analysis = analysed(text, **dims)
     return analysis.shape(graph.tensor(name))
 
@@ -93,8 +93,8 @@ def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
         "other": "N (other[0]) x height (other[1]) x other[2]",
     }  # fmt: skip
     joined = "g (float[N, M] x, float[N, M] z) => () { y = Concat <axis = 1> (x, z) }"
-    assert shape_of(joined, **{"N": 2, "M": 3, "M (z[1])": 5}) == (2, 8)
-    assert shape_of("g (float[?, 4] x) => () { y = Relu (x) }", **{"x[0]": 7}) == (7, 4)
+    assert shape_of(joined, "y", **{"N": 2, "M": 3, "M (z[1])": 5}) == (2, 8)
+    assert shape_of("g (float[?, 4] x) => () { y = Relu (x) }", "y", **{"x[0]": 7}) == (7, 4)
 
 
 QUANTISED: Final = """g (uint8[1, 2, n, 6] x, uint8[1, n, 7, 2] l, float[1, 2, n, 6] z) => () {
@@ -267,7 +267,7 @@ def test_what_two_results_have_in_common() -> None:
     ]  # fmt: skip
     for one_, other, expected in shapes:
         found = common(PassedFacts(1, one_), PassedFacts(6, other)).shape
-        plain = found and tuple(None if isinstance(size, Unknown) else size for size in found)
+        plain: Any = found and tuple(None if isinstance(e, Unknown) else e for e in found)
         assert plain == expected
 
     def value(*items: object, dtype: int = 7, shape: tuple[int, ...] | None = None) -> Value:

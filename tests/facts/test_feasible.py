@@ -71,6 +71,7 @@ def test_the_sizes_are_those_at_which_onnxruntime_runs(row: tuple[str, ...]) -> 
 
 HALVED: Final = "a = AveragePool <kernel_shape = [2], strides = [2]> (x) b = Resize (a, , s)"
 DOUBLE: Final = "float[3] s = {1, 1, 2}"
+STRIDED: Final = "kernel_shape = [3], strides = [2]"
 
 
 @each_row(
@@ -86,7 +87,7 @@ DOUBLE: Final = "float[3] s = {1, 1, 2}"
         ("a = Slice (x, four, nine, two) y = Concat <axis = 1> (a, s3)", "float[] y", 0),
         *(
             (
-                f"a = Slice (x, two2, nine2, axes) y = {op} <kernel_shape = [3], strides = [2]> (a)",
+                f"a = Slice (x, twos, nines, axes) y = {op} <{STRIDED}> (a)",
                 "float[] y",
                 0,
             )
@@ -97,7 +98,7 @@ DOUBLE: Final = "float[3] s = {1, 1, 2}"
 def test_sizes_are_narrowed_where_every_output_needs_it(body: str, outputs: str, step: int) -> None:
     more = (
         "int64[1] four = {4}, int64[1] nine = {9}, int64[1] two = {2}, float[1, 2, 3] s3 = {1, 1,"
-        " 1, 1, 1, 1}, int64[2] two2 = {2, 2}, int64[2] nine2 = {9, 9}, int64[2] axes = {0, 2}"
+        " 1, 1, 1, 1}, int64[2] twos = {2, 2}, int64[2] nines = {9, 9}, int64[2] axes = {0, 2}"
     )
     given = f"{DOUBLE}, {more}"
     model = one(body, inputs="float[1, 2, n] x", outputs=outputs, initializers=given, opset=18)

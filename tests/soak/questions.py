@@ -13,14 +13,15 @@ from tests.api.test_repad import test_a_chain_becomes_what_the_framework_compute
 from tests.arithmetic.test_size import (
     test_expressions_of_several_symbols_compare_as_their_values,
 )
-from tests.facts.test_feasible import runs_within_its_limits
-from tests.facts.test_shapes import network_agrees, random_network
-from tests.facts.test_values import (
+from tests.facts.test_claims import (
     arithmetic_agrees,
     float16_agrees,
+    network_agrees,
     random_arithmetic,
     random_float16,
+    random_network,
 )
+from tests.facts.test_feasible import runs_within_its_limits
 from tests.graph import test_graph, test_scopes
 from tests.malformed.readers import place
 from tests.passes.test_round_down import rounds_down_for_good
