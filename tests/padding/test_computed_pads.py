@@ -16,7 +16,6 @@ import onnxpad
 from onnxpad.reasons import Reason
 from tests.exported.results import original
 from tests.support import W, one, op_types, ran, run, session
-from tests.support.rows import each_row
 
 TIMM = {"timm_same_torchscript": ("height", "width"), "timm_same_dynamo": ("s53", "s0")}
 UNET = {"unet_torchscript": ("height", "width"), "unet_dynamo": ("s73", "s6")}
@@ -129,84 +128,6 @@ def test_dynamic_pad(
     assert not attribute(result.model, "auto_pad")
     assert agree(before, result.model, images(2)) == len(HEIGHTS)
     assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
-
-
-def test_dilated_same_runs_as_a_computed_pad() -> None:
-    dilated = 'auto_pad = "SAME_UPPER", strides = [2, 2], dilations = [3, 2]'
-    result = onnxpad.fix(conv(dilated, kernel=3, opset=17), dynamic="pad")
-    assert [c.code for c in result.changes] == ["PAD101"]
-    data = np.random.default_rng(0).integers(-8, 9, (1, 2, 9, 8)).astype(np.float32)
-    fixed = conv("pads = [3, 1, 3, 2], strides = [2, 2], dilations = [3, 2]", kernel=3, opset=17)
-    (found,), (expected,) = (run(m, {"x": data}) for m in (result.model, fixed))
-    np.testing.assert_array_equal(found, expected)
-
-
-SAME = 'Conv <auto_pad = "SAME_{}", strides = [3, 3]{}>'.format
-UPPER, LOWER, WIDE = SAME("UPPER", ""), SAME("LOWER", ""), SAME("UPPER", ", dilations = [2, 2]")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(f"a = {UPPER} (x, w) b = {UPPER} (x, w)", id="one tensor"),
-        pytest.param(f"a = {UPPER} (x, w) b = {LOWER} (x, w)", id="sides"),
-        pytest.param(f"a = {UPPER} (x, w) b = {WIDE} (x, v)", id="one extent"),
-        pytest.param(
-            f"r = Slice (x, one, many, two) a = {UPPER} (x, w) c = {UPPER} (r, w)"
-            " d = GlobalAveragePool (c) b = Add (a, d)",
-            id="another size",
-        ),
-    ],
-)
-def test_operators_in_one_graph_compute_their_own_amounts(body: str) -> None:
-    before = one(
-        f"{body} y = Add (a, b)",
-        inputs="float[N, 1, H, V] x",
-        initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[1] one = {1},"
-        " float[1, 1, 2, 2] v = {1, 2, 3, 4}, int64[1] two = {2}, int64[1] many = {99}",
-        opset=11,
-    )
-    result = onnxpad.fix(before, dynamic="pad", validate=False)
-    assert op_types(result.model)["Pad"] == 2
-    assert {change.certificate.sizes for change in result.changes} == {"every size"}
-    there = {value.name for value in (*result.model.graph.input, *result.model.graph.initializer)}
-    for node in result.model.graph.node:
-        assert there.issuperset(node.input)
-        there.update(node.output)
-    if "dilations" not in body:  # which onnxruntime refuses as it was
-        assert agree(before, result.model, images(1)) >= len(HEIGHTS) - 2  # one has an empty axis
-
-
-PARITY = "the begin is (n mod 2) and the end {}, where n is the size it reads"
-
-
-@each_row(
-    ("operator", "opset"),
-    [
-        ("y = Conv <kernel_shape = {}> (x, w)", 17),
-        ("y = Conv <kernel_shape = {}> (x, w)", 10),
-        ("y = LpPool <p = 1, kernel_shape = {}> (x)", 17),
-        ("y = AveragePool <count_include_pad = 1, kernel_shape = {}> (x)", 17),
-        ("y = ConvInteger <kernel_shape = {}> (q, k, z)", 17),
-        ("y, i = MaxPool <kernel_shape = {}> (x)", 17),
-    ],
-)
-@pytest.mark.parametrize(("side", "kernel", "end"), [("UPPER", 3, "1"), ("LOWER", 2, "0")])
-def test_why_no_pad_computes_it(
-    operator: str, opset: int, side: str, kernel: int, end: str
-) -> None:
-    """The formula has the odd element at the side that `auto_pad` says."""
-    body = operator.format(f'[{kernel}, {kernel}], auto_pad = "SAME_{side}", strides = [2, 2]')
-    taps = f"[3, 2, {kernel}, {kernel}]", ", ".join(["1"] * (6 * kernel**2))
-    model = one(
-        body,
-        inputs="float[1, 2, n, 8] x, uint8[1, 2, n, 8] q, uint8 z",
-        outputs=f"{'int32' if 'Integer' in body else 'float'}[] y",
-        initializers="float{0} w = {{{1}}}, uint8{0} k = {{{1}}}".format(*taps),
-        opset=opset,
-    )
-    (finding,) = onnxpad.check(model, ignore="PAD6").findings
-    assert PARITY.format(end) in finding.reason
 
 
 def test_a_body_that_declares_its_input_wrongly_computes_no_amounts() -> None:

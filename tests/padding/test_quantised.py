@@ -115,35 +115,6 @@ def test_a_pad_that_is_written_has_the_zero_point_in_its_type(kind: str, zero: i
     assert (fill.dtype, fill.item()) == (np.dtype(kind), zero)
 
 
-@pytest.mark.parametrize(("rank", "auto_pad"), [(3, ""), (5, "SAME_LOWER"), (4, "VALID"), (4, "")])
-@pytest.mark.parametrize("operator", ["QLinearConv", "QLinearAveragePool", "NhwcMaxPool"])
-def test_channels_may_be_last(rank: int, operator: str, auto_pad: str) -> None:
-    axes = rank - 2
-    kernel = (3, 2, 3)[:axes]
-    pads = [0, *(1, 1, 2)[:axes], 0, 0, *(0, 1, 1)[:axes], 0]
-    said = [f"kernel_shape = {list(kernel)}", f"strides = {[2] * axes}"]
-    said += [f'auto_pad = "{auto_pad}"'] * bool(auto_pad)
-    said += ["channels_last = 1"] * (operator != "NhwcMaxPool")
-    operands = {"QLinearConv": "a, s, z, w, s, v, t, r", "QLinearAveragePool": "a, s, z, s, r"}
-    taps = ", ".join(str(i * 5 % 7 - 3) for i in range(6 * int(np.prod(kernel))))
-    sizes = ", ".join(map(str, (3, 2, *kernel)))
-    first = "a = Identity (x)" if auto_pad.startswith("SAME") else "a = Pad (x, p, z)"
-    said_ = ", ".join(said)
-    model = one(
-        f"{first} y = com.microsoft.{operator} <{said_}> ({operands.get(operator, 'a')})",
-        inputs=f"int8{[1, *(7, 6, 5)[:axes], 2]} x",
-        outputs="int8[] y",
-        initializers="int8 z = {-128}, int8 r = {-5}, float s = {0.25}, float t = {8},"
-        f" int8[{sizes}] w = {{{taps}}}, int8 v = {{1}},"
-        f" int64[{2 * rank}] p = {{{', '.join(map(str, pads))}}}",
-    )
-    result = fixed(model)
-    assert ops(result.model)[-1] == operator
-    assert "Pad" not in ops(result.model)
-    for style in ("pad", "symmetric"):
-        fixed(result.model, style)
-
-
 def average(attributes: str, inputs: str, amounts: str = AMOUNTS) -> onnx.ModelProto:
     """A `Pad` of the zero point before a QLinearAveragePool."""
     pool = f"y = com.microsoft.QLinearAveragePool <{attributes}> (a, s, z, s, z)"
@@ -229,35 +200,6 @@ def test_a_quantised_average_does_not_begin_to_round_otherwise(
     result = onnxpad.fix(model, validate=False, **how)
     assert (result.changed, result.undone) == (False, ())
     assert Reason.ROUNDING_DIFFERS in {finding.reason_code for finding in result.findings}
-
-
-@pytest.mark.parametrize(
-    ("kind", "operator"), [("uint8", "MaxPool"), ("int8", "com.microsoft.NhwcMaxPool")]
-)
-def test_a_maximum_of_integers_that_may_see_padding_only_keeps_it(kind: str, operator: str) -> None:
-    amounts = "0, 1, 0, 0, 1, 0" if "Nhwc" in operator else "0, 0, 1, 0, 0, 1"
-    model = one(
-        f"a = Pad (x, p, c) y = {operator} <kernel_shape = [2], dilations = [3]> (a)",
-        inputs=f"{kind}[1, 2, 2] x",
-        outputs=f"{kind}[] y",
-        initializers=f"int64[6] p = {{{amounts}}}, {kind} c = {{{0 if kind[0] == 'u' else -128}}}",
-    )
-    (finding,) = onnxpad.fix(model).findings
-    assert finding.reason_code == "window-in-padding"
-
-
-def test_a_fused_convolution_keeps_its_activation_and_its_sum() -> None:
-    taps = ", ".join(str(i % 5 - 2) for i in range(36))
-    model = one(
-        "a = Pad (x, p) n = Constant <value = float[1, 3, 8, 8] {2}> ()"
-        ' y = com.microsoft.FusedConv <activation = "Relu"> (a, w, , n)',
-        initializers=f"float[3, 2, 3, 2] w = {{{taps}}}, {AMOUNTS}",
-    )
-    numbers = np.arange(240, dtype=np.float32).reshape(1, 3, 8, 10)
-    model.graph.node[1].attribute[0].t.CopyFrom(numpy_helper.from_array(numbers % 7 - 3))
-    node = fixed(model).model.graph.node[-1]
-    assert [each.name for each in node.attribute] == ["activation", "pads"]
-    assert list(node.input) == ["x", "w", "", "n"]
 
 
 @pytest.mark.parametrize(
