@@ -1,22 +1,18 @@
 """What the analysis does not claim, how it names sizes, and what calls and bodies hand on."""
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-import onnxpad
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
-from onnxpad.facts import LARGEST_SIZE, Analysis, Value
-from onnxpad.facts.engine import common
-from onnxpad.facts.shape_rules import NOTHING, PassedFacts, elements, fit, resized
+from onnxpad.facts import LARGEST_SIZE, Analysis
+from onnxpad.facts.shape_rules import fit, resized
 from onnxpad.graph import Graph
 from onnxpad.semantics.rows import FORMATS, INTEGERS
-from tests.facts.agreement import compare
 from tests.support import one, parsed
 from tests.support.rows import each_row, rows_below
 
@@ -97,36 +93,6 @@ def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
     assert shape_of("g (float[?, 4] x) => () { y = Relu (x) }", "y", **{"x[0]": 7}) == (7, 4)
 
 
-QUANTISED: Final = """g (uint8[1, 2, n, 6] x, uint8[1, n, 7, 2] l, float[1, 2, n, 6] z) => () {
-  scale = Constant <value = float {0.5}> () zero = Constant <value = uint8 {3}> ()
-  shape = Constant <value = int64[4] {3, 2, 3, 3}> () w = ConstantOfShape (shape)
-  taps = Constant <value = int64[4] {5, 2, 3, 2}> ()
-  u = ConstantOfShape <value = uint8[1] {1}> (taps)
-  sum = com.microsoft.QLinearAdd (x, scale, zero, x, scale, zero, scale, zero)
-  both = com.microsoft.QLinearConcat <axis = 1> (
-    scale, zero, sum, scale, zero, x, scale, zero, x, scale, zero)
-  pool = com.microsoft.QLinearAveragePool <kernel_shape = [2, 2], strides = [2, 2]> (
-    both, scale, zero, scale, zero)
-  real = com.microsoft.DequantizeLinear (pool, scale, zero)
-  fused = com.microsoft.FusedConv <activation = "Relu", pads = [1, 1, 1, 1]> (z, w)
-  conv = com.microsoft.QLinearConv <GIVEN, channels_last = 1> (
-    l, scale, zero, u, scale, zero, scale, zero)
-  last = com.microsoft.QLinearAveragePool <GIVEN, kernel_shape = [3, 2], channels_last = 1> (
-    conv, scale, zero, scale, zero)
-  most = com.microsoft.NhwcMaxPool <GIVEN, kernel_shape = [3, 2], ceil_mode = 1> (conv)
-  all = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (
-    conv, scale, zero, scale, zero) }"""
-
-
-@pytest.mark.parametrize("auto_pad", ["", 'auto_pad = "SAME_LOWER", ', 'auto_pad = "VALID", '])
-def test_operators_of_onnxruntime_are_followed(auto_pad: str) -> None:
-    model = parsed(QUANTISED.replace("GIVEN", f"{auto_pad}strides = [2, 3]"))
-    agreement = compare(model, [{"n": n, "n (l[1])": n, "n (z[2])": n} for n in range(8, 16)])
-    assert (agreement.wrong, agreement.runs) == ([], 8)
-    assert {"sum", "both", "pool", "real", "fused"} <= agreement.shaped
-    assert {"conv", "last", "most", "all"} <= agreement.shaped
-
-
 # Contents
 
 
@@ -160,16 +126,6 @@ def test_contents_that_are_known_in_part_or_not(body: str, expected: object) -> 
           huge = Constant <value_ints = [1000000, 1000000]> () {body} }}"""
     )
     assert found == expected
-
-
-def test_content_of_weights_is_not_read() -> None:
-    model = one("y = Identity (w)")
-    weight = numpy_helper.from_array(np.zeros((65, 64), np.float32), "w")
-    model.graph.initializer.append(weight)
-    graph = Graph.from_proto(model)
-    analysis = Analysis(graph)
-    assert analysis.value(graph.tensor("w")) is None
-    assert analysis.shape(graph.tensor("w")) == (65, 64)
 
 
 @pytest.mark.parametrize(
@@ -251,71 +207,4 @@ def test_a_result_of_branches_is_what_both_have() -> None:
     assert told(shape_of(f"g (bool c, float[2, 3, n] x) => () {{ {branches} }}")) == "2 x ? x n"
 
 
-N: Final = symbol("n")
-RUN: Final = Unknown("run time alone knows it")
-
-
-def test_what_two_results_have_in_common() -> None:
-    kinds = (1, 1), (1, 6), (None, 1), (1, None), (None, None)
-    assert [common(PassedFacts(a), PassedFacts(b)).dtype for a, b in kinds] == [1] + [None] * 4
-    assert common(NOTHING, NOTHING) == NOTHING
-    shapes: list[tuple[Any, Any, Any]] = [
-        (None, None, None), ((1, 2), None, None), ((1, 2), (1, 2, 3), None), ((), (), ()),
-        ((1, 2), (1, 2), (1, 2)), ((1, 2), (1, 3), (1, None)), ((2, 1), (3, 1), (None, 1)),
-        ((N, N), (N, N + 1), (N, None)), ((RUN, 1), (RUN, 1), (None, 1)),
-        ((1, N), (1, 1), (1, None)),
-    ]  # fmt: skip
-    for one_, other, expected in shapes:
-        found = common(PassedFacts(1, one_), PassedFacts(6, other)).shape
-        plain: Any = found and tuple(None if isinstance(e, Unknown) else e for e in found)
-        assert plain == expected
-
-    def value(*items: object, dtype: int = 7, shape: tuple[int, ...] | None = None) -> Value:
-        return Value(dtype, elements(items, (len(items),) if shape is None else shape))
-
-    for a, b, same in (
-        (value(1), value(1), True), (value(1, 2), value(1, 3), False),
-        (value(2, 1), value(3, 1), False),
-        (value(1, 2), value(1), False), (value(1, 2), value(1, 2, shape=(1, 2)), False),
-        (value(1), value(1.0), False), (value(0.5, dtype=1), value(0.5, dtype=1), True),
-        (value(0.0, dtype=1), value(-0.0, dtype=1), False), (value(N), value(N), True),
-        (value(N), value(N + 1), False), (value(1, RUN), value(1, RUN), False),
-        (value(), value(), True), (value(1), None, False), (None, None, False),
-    ):  # fmt: skip
-        kept = common(PassedFacts(7, (1,), a), PassedFacts(7, (1,), b)).value
-        assert (kept is not None and Unknown not in map(type, kept.flat)) is same
-
-
 # The half of what is lacking to a square, `b` of `l`, as exporters write `//`.
-HALVES: Final = {
-    "Div": "b = Div (l, two)",
-    "dynamo": "s = Sign (l) t = Sign (two) e = Equal (s, t) u = Not (e) m = Mod (l, two)"
-    " o = Cast <to = 9> (m) f = And (u, o) g = Cast <to = 7> (f) h = Div (l, two) b = Sub (h, g)",
-    "TorchScript": "h = Div (l, two) s = Less (l, zero) t = Less (two, zero) u = Xor (s, t)"
-    " k = Mul (h, two) r = Sub (l, k) e = Equal (r, zero) o = Not (e) f = And (u, o)"
-    " g = Sub (h, one) b = Where (f, g, h)",
-    "tf2onnx": "h = Div (l, two) k = Mul (h, two) e = Equal (k, l) u = Not (e) s = Less (l, zero)"
-    " f = And (u, s) g = Cast <to = 7> (f) b = Sub (h, g)",
-}
-
-
-@pytest.mark.parametrize("half", HALVES)
-def test_images_are_padded_to_a_square_where_both_sizes_are_given(half: str) -> None:
-    """Amounts of the greatest of two open sizes are not worked out."""
-    named = [re.sub(r"\b([a-z])\b", rf"\1{side}", HALVES[half]) for side in "vw"]
-    high, wide = (
-        f"l{side} = Sub (most, {side}) {nodes} z{side} = Sub (l{side}, b{side})"
-        for side, nodes in zip("vw", named, strict=True)
-    )
-    model = one(
-        f"shape = Shape (x) v = Gather (shape, two) w = Gather (shape, i3) most = Max (v, w) {high}"
-        f" {wide} pads = Concat <axis = 0> (none, bv, bw, none, zv, zw) a = Pad (x, pads)"
-        ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, k)',
-        inputs="float[1, 2, height, width] x",
-        initializers=f"float[2, 2, 3, 3] k = {{{', '.join(['1'] * 36)}}}, int64[1] two = {{2}},"
-        " int64[1] i3 = {3}, int64[1] zero = {0}, int64[1] one = {1}, int64[2] none = {0, 0}",
-    )
-    found = onnxpad.check(model, ignore="PAD6").findings
-    assert [each.reason_code for each in found if each.code == "PAD205"] == ["not-worked-out"]
-    (conv,) = onnxpad.fix(model, dims={"height": 5, "width": 8}).model.graph.node
-    assert [list(a.ints) for a in conv.attribute if a.name == "pads"] == [[1, 0, 3, 1]]

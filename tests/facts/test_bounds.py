@@ -18,7 +18,6 @@ from onnxpad.facts.bounds import BOUNDS, infinite, telling
 from onnxpad.facts.shape_rules import BOUND
 from onnxpad.graph import Graph
 from onnxpad.proof.term import DiffersError
-from onnxpad.rewrite.pass_api import Context
 from tests.proof.pairs import refined
 from tests.strategies import examples
 from tests.support import Array, one, parsed, run
@@ -208,24 +207,6 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
         assert not (array < known.bound(graph.tensor(name))).any(), name
 
 
-def test_what_was_not_proved_is_asked_again() -> None:
-    proto = one(
-        "r = Relu (x) a = Pad (r, p, c) y = MaxPool <kernel_shape = [2, 2]> (a)",
-        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, float c = {-inf}",
-    )
-    graph = Graph.from_proto(proto)
-    context = Context(graph)
-    known, y = context.analysis, graph.tensor("y")
-    assert known.bound(y) < 0
-    pool = y.producer
-    assert pool is not None
-    graph.set_input(pool, 0, graph.tensor("r"))
-    graph.set_attribute(pool, "pads", [1, 0, 0, 0])
-    assert known.bound(y) < 0
-    context.settle()
-    assert known.bound(y) >= 0
-
-
 def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     """No Python stack is as deep, each tensor is looked at once; far infinities are not found."""
     count = 5000
@@ -324,17 +305,3 @@ def test_no_maximum_over_them_is_rewritten_nor_certified(told: str, body: str) -
     with pytest.raises(DiffersError) as caught:
         refined(before, after, "out")
     assert repr(told) in str(caught.value)
-
-
-def test_a_body_knows_what_the_graph_around_it_makes() -> None:
-    branches = (
-        "y = If (b) <then_branch = t () => (float[] p) { p = Neg (m) },"
-        " else_branch = e () => (float[] q) { q = Neg (x) }>"
-    )
-    main = graph_of(
-        f"a = Pad (x, p, low) m = Mul (a, four) {branches}", "float[1, 2, 9, 8] x, bool b"
-    )
-    (inner,) = [each for each in main.inside() if "p" in each.outputs]
-    found = infinite(Analysis(inner, outer=Analysis(main)), inner.tensor("p"))
-    assert found is not None
-    assert found.name == "low"

@@ -13,14 +13,13 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
+from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import UsageError
-from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.recorded import METADATA, given_domain, recorded_sizes, shape_of, sizes_of
+from onnxpad.facts import LARGEST_SIZE
+from onnxpad.facts.recorded import METADATA, recorded_sizes, shape_of, sizes_of
 from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.probe.cut import NeighbourhoodProbe
 from tests.support import feeds_of, one, onnxpad_runs, run
 from tests.support.rows import each_row
 
@@ -161,36 +160,6 @@ def test_a_range_is_proved_for_and_not_declared() -> None:
     assert not left.changed
     (finding,) = left.findings
     assert ["'height'" in finding.reason, "'width'" in finding.reason] == [True, False]
-
-
-def test_what_holds_for_every_size_says_so_though_a_range_is_given() -> None:
-    proto = one(
-        'v = Conv <auto_pad = "SAME_UPPER"> (x, w) c = Conv <strides = [1, 1]> (v, e)'
-        ' y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (c)',
-        inputs="float[N, 2, height, width] x",
-        initializers=f"{W}, float[1, 1, 1, 1] e = {{2}}",
-    )
-    result = onnxpad.fix(proto, dims={"height": "2..64:2", "width": "2..64:2"})
-    sizes = {change.op_type: change.certificate.sizes for change in result.changes}
-    ranges = "height 2..64 in steps of 2, width 2..64 in steps of 2"
-    assert sizes == {"Conv": "every size", "MaxPool": ranges}
-
-
-def test_probes_and_symbols_keep_to_the_range() -> None:
-    graph = Graph.from_proto(OPEN)
-    given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
-    probes = NeighbourhoodProbe(graph)
-    probes.take(graph, Analysis(graph, given.extents(graph)))
-    scenes = probes.before(graph.tensor("y"), ("x",))
-    assert not isinstance(scenes, str)
-    assert {scene.shapes[0][2] for scene, _ in scenes} == {12, 16}
-    assert {scene.shapes[0][3] for scene, _ in scenes} == {33, 34, 35}
-    graph = Graph.from_proto(BORROWED)  # whose axes of one name are each in the range by themselves
-    extents = given_domain(graph, dims={"height": "2..64:2"}).extents(graph)
-    analysis = Analysis(graph, extents)
-    mine, other = ((analysis.shape(graph.tensor(name)) or ())[2] for name in ("x", "z"))
-    values = {"height": 8, "height (z[2])": 64}
-    assert [evaluate(each, values) for each in (mine, other)] == [8, 64]
 
 
 # Names
@@ -351,16 +320,6 @@ def test_sizes_on_a_command_line(folder: Path, name: str, options: str, code: in
     result = onnxpad_runs("check", folder / name, *options.split())
     assert result.exit_code == code
     assert result.stderr.count("\n") == (code == 2)
-
-
-def test_what_is_given_is_told_in_numbers(folder: Path) -> None:
-    fixed = onnxpad_runs("fix", folder / "open.onnx", "--shape", "1,2,9,8", "--format", "json")
-    assert json.loads(fixed.stdout)["declared"] == {"x": [1, 2, 9, 8]}
-    assert declared(onnx.load(folder / "open.fixed.onnx")) == [[1, 2, 9, 8]]
-    options = ["--dim", "a=5..64:2", "--diff", "--no-validate", "--format", "json"]
-    document = json.loads(onnxpad_runs("fix", folder / "same.onnx", *options).stdout)
-    assert document["dims"] == {"a": {"first": 6, "last": 64, "step": 2}}
-    assert document["ranges"] == "a 6..64 in steps of 2"
 
 
 # The sizes that a model was rewritten for, in its metadata

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 
 import onnxpad
 from onnxpad.graph import Graph
@@ -63,20 +63,6 @@ def test_any_name_can_be_shown(names: tuple[str, str]) -> None:
     assert [*map(told, sites(model))] == ["window Pad 1,1,1,1"]
 
 
-@pytest.mark.parametrize("opset", [1, 2, 10])
-def test_pads_as_attributes(opset: int) -> None:
-    name = "paddings" if opset == 1 else "pads"
-    body = f"a = Pad <{name} = [0, 0, 1, 1, 0, 0, 1, 1]> (x) y = Conv (a, w)"
-    assert [*map(told, sites(of(body, opset=opset)))] == ["window Pad 1,1,1,1"]
-
-
-def test_an_empty_graph_has_no_sites() -> None:
-    model = of("y = Relu (x)")
-    del model.graph.node[:]
-    model.graph.output[0].name = "x"
-    assert sites(model) == []
-
-
 def test_an_open_size_has_a_formula() -> None:
     same = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
     model = of(same, "float[1, 1, height, 9] x")
@@ -107,14 +93,6 @@ def test_a_pad_between_a_transposed_convolution_and_a_window(
     assert ["fix" * site.fixable + "stays" * site.stays for site in found] == fates
     (behind,) = sites(of(f"{body} y = Relu (u)"))
     assert [step.node for step in behind.path[1:2]] == ["pad"]
-
-
-def test_padding_in_bodies_that_are_not_looked_into() -> None:
-    body = "b () => (float[] z) { [bp] s = Pad (x, p) [bc] z = Conv (s, w) }"
-    found = {site.node: site for site in sites(of(f"[run] y = acme.Run <body = {body}> (x)"))}
-    assert list(found) == ["Run 'run' > body > Pad 'bp'", "Run 'run' > body > Conv 'bc'"]
-    assert {site.scope for site in found.values()} == {"Run 'run' > body"}
-    assert [each.code for each in found["Run 'run' > body > Pad 'bp'"].findings] == ["PAD903"]
 
 
 def test_a_model_that_check_cannot_read() -> None:
@@ -149,18 +127,6 @@ def test_a_convention_is_that_of_the_total(body: str, inputs: str, names: str) -
     assert (site.convention, bool(site.conventions)) == (names, bool(names))
     if names == "cuDNN":
         assert onnxpad.show(model).conventions == ("1 operator fits cuDNN",)
-
-
-def test_a_long_chain_of_pads() -> None:
-    chain = " ".join(f"[p{i}] t{i} = Pad ({f't{i - 1}' if i else 'x'}, q)" for i in range(300))
-    model = of(f"{chain} y = Conv (t299, w)")
-    amounts = helper.make_tensor("q", TensorProto.INT64, [8], [0, 0, 0, 0, 0, 0, 0, 1])
-    model.graph.initializer.append(amounts)
-    found = onnxpad.show(model).sites
-    assert sum(max(len(site.outer), 1) for site in found) == 300
-    conv = found[-1]
-    assert conv.pads == (0, 0, 0, len(conv.outer))
-    assert conv.axes[1].extent == 8 + 300 - len(conv.outer)
 
 
 # The sites that a user names

@@ -193,15 +193,6 @@ TO_EVEN = (
 EVEN = "int64[1] two = {2}, int64[1] zero = {0}, int64[2] none = {0, 0}, int64[1] last = {99}"
 
 
-def test_a_value_that_only_run_time_knows_is_no_padding_of_same() -> None:
-    body = f"a = Identity (x) {TO_EVEN.format(', v', 'Max')}"
-    before = one(body, inputs="float[1, 1, L] x, float v", initializers=EVEN)
-    for dynamic in ("keep", "auto-pad"):
-        result = onnxpad.fix(before, dynamic=dynamic)
-        assert not result.changed
-        assert "size-dependent" in {finding.reason_code for finding in result.findings}
-
-
 def test_a_pool_of_what_may_be_empty_stops_either_way() -> None:
     """The Slice may leave nothing, and nothing is padded then."""
     body = f"a = Slice (x, two, last, two) {TO_EVEN.format('', 'Average')}"

@@ -122,50 +122,6 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
     assert len({id(model) for _, model in scenes}) == 1 < len(scenes)
 
 
-def test_magnified_data_stays_small() -> None:
-    """The data of the second convolution has 16 times the size."""
-    proto = one(
-        "t = ConvTranspose <strides = [16, 16]> (x, v) r = Relu (t) y = ConvTranspose (r, v)",
-        inputs="float[N, 2, H, V] x, float[2, 2, 16, 16] v",
-    )
-    heights = {scene.shapes[0][2] for scene, _ in cut(proto, "t")}
-    assert heights >= {16, 32, 48, 64}
-    assert max(heights) == 512
-
-
-@pytest.mark.parametrize("sizes", ["1..2", "1..1", "1..3:2", "3..7:4"])
-def test_few_sizes_are_all_that_is_tried(sizes: str) -> None:
-    proto = one(
-        "a = Pad (x, p) y = Conv (a, w)",
-        inputs="float[1, 1, h] x",
-        initializers="float[1, 1, 7] w = {1, 2, 3, 4, 5, 6, 7}, int64[6] p = {0, 0, 3, 0, 0, 3}",
-    )
-    (change,) = onnxpad.fix(proto, dims={"h": sizes}).changes
-    assert "equal on" in change.probe
-
-
-def test_a_cut_that_holds_a_size_is_made_for_each_scene() -> None:
-    to_multiple = (
-        "t = Shape <start = 2> (x) n = Neg (t) e = Mod (n, z) o = Concat <axis = 0> (zeros, zeros,"
-        " zeros, e) a = Pad (x, o) y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a)"
-    )
-    given = "int64[1] z = {32}, int64[2] zeros = {0, 0}"
-    scenes = cut(one(to_multiple, inputs=OPEN, initializers=given))
-    assert len({model.SerializeToString() for _, model in scenes}) == len(scenes) > 5
-
-
-@pytest.mark.parametrize("first", ["Relu (x)", "Clip (x, c)"])
-def test_data_that_cannot_be_below_a_bound_is_not_given_so(first: str) -> None:
-    """Else what never wins over the data would."""
-    fill = ", c" if "Clip" in first else ""
-    proto = one(
-        f"s = {first} a = Pad (s, p{fill}) y = MaxPool <kernel_shape = [3, 3]> (a)",
-        initializers=f"{PADS}, float c = {{3}}",
-    )
-    (change,) = onnxpad.fix(proto).changes
-    assert change.probe.startswith("equal on")
-
-
 Requests = list[list[ProbeResult]]
 
 

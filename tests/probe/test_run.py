@@ -47,13 +47,6 @@ def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
     assert compare_runs(pads, pad).ok == (elem == "uint8")
 
 
-@pytest.mark.parametrize("elem", ["float", "bool", "int64"])
-def test_every_pattern_is_run_on_scalars_too(elem: str) -> None:
-    signature = f"({elem} x, {elem}[2] z) => ({elem} y, {elem}[2] u)"
-    model = parsed(signature, "y = Identity (x) u = Identity (z)")
-    assert compare_runs(model, model).runs == 5
-
-
 def test_negative_zero_is_zero_and_near_is_not_equal() -> None:
     minus = parsed(LINE, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")
     assert compare_runs(minus, parsed(LINE, "y = Neg (x)")).ok

@@ -6,7 +6,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad import declared
 from onnxpad.declared import Row
 from onnxpad.errors import UsageError
 from onnxpad.facts import Analysis
@@ -39,20 +38,6 @@ def test_a_row_that_contradicts_itself(given: dict[str, Any]) -> None:
         own(**given)
 
 
-@each_row(
-    ("given", "kernel", "filled"),
-    [
-        ({}, 1, "zero"), ({"weight": 2}, 2, "zero"), ({"zero_point": 2}, 1, "zero"),
-        ({"weight": 2, "zero_point": 1}, 2, "zero"), ({"like": "MaxPool"}, None, "lowest"),
-        ({"like": "MaxPool", "fill": "zero", "zero_point": 1}, None, "zero"),
-    ],
-)  # fmt: skip
-def test_the_weight_and_the_fill_of_a_row(
-    given: dict[str, Any], kernel: int | None, filled: str
-) -> None:
-    assert (own(**given).kernel, own(**given).filled) == (kernel, filled)
-
-
 def test_the_limit_of_a_row_is_asked_with_plain_attributes() -> None:
     asked: list[Any] = []
 
@@ -68,41 +53,6 @@ def test_the_limit_of_a_row_is_asked_with_plain_attributes() -> None:
     plain = {"group": 2, "names": ("a",), "many": (1.5,), "text": "t", "none": ()}
     assert asked == [(((n, 0),), plain) for n in (1, 2)]
     assert own().refuses([(2, 0)], given) == ""
-
-
-TEXT: Final = '<domain: "com.acme", opset_import: ["" : 11, "q" : 2]> Own (x) => (y) {{ {} }}'
-
-
-def test_the_registry_and_the_bodies_that_operators_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(declared, "_declared", {})
-    one, other = own(), own(body=TEXT.format("t = q.S (x) u = q.S (t) v = q.T (u) y = Neg (v)"))
-    body = '<domain: "q", opset_import: ["" : 11]> S (x) => (y) { y = Neg (x) }'
-    inner = own("MaxPool", domain="q", op_type="S", body=body)
-    declared.declare(one)
-    declared.declare(one)
-    assert declared.op_types() == {"Own"}
-    with pytest.raises(UsageError):
-        declared.declare(other)
-    known = [declared.declaration_of(*key) for key in (("com.acme", "Own"), ("com.acme", "O"))]
-    assert known == [one, None]
-    assert [declared.withdraw(other), declared.has_bodies()] == [False, False]
-    assert declared.functions_of([("com.acme", "Own")], 17) == []
-    declared.declare(other, replace=True)
-    assert not declared.withdraw(one)
-    declared.declare(inner)
-    assert declared.has_bodies()
-    found = declared.functions_of([("com.acme", "Own"), ("q", "T")], 17)
-    opsets = [[(each.domain, each.version) for each in one.opset_import] for one in found]
-    assert [each.name for each in found] == ["Own", "S"]
-    assert opsets == [[("", 17), ("q", 2)], [("", 17)]]
-    assert declared.withdraw(other)
-    wrong: list[Any] = [
-        TEXT.format("y = "), 5, TEXT.replace("acme", "other").format("y = Neg (x)"),
-        TEXT.replace("Own", "Other").format("y = Neg (x)"),
-    ]  # fmt: skip
-    for each in wrong:
-        with pytest.raises(UsageError):
-            declared.function_of(own(body=each))
 
 
 # What is made of it
@@ -236,12 +186,6 @@ def test_a_zero_point_channels_and_versions() -> None:
         assert not onnxpad.fix(acme(FOLDED, functions=CONV)).changed
 
 
-def test_without_a_declaration_the_finding_says_how_to_make_one() -> None:
-    model = acme('y = com.acme.Own <auto_pad = "SAME_UPPER"> (x, w)')
-    (finding,) = onnxpad.check(model, ignore="PAD6").findings
-    assert (finding.code, finding.reason_code) == ("PAD103", "custom-operator")
-
-
 def test_a_limit_is_part_of_the_proof() -> None:
     """A pass of the user's own that does not ask is taken back."""
 
@@ -271,20 +215,6 @@ def test_the_probe_of_a_body_finds_a_wrong_declaration() -> None:
     assert [each.reason_code for each in result.undone] == ["probe-differs"]
 
 
-def test_strict_asks_for_a_probe_where_there_is_a_body() -> None:
-    model = acme(FOLDED)
-    with onnxpad.registered(own()):
-        (change,) = onnxpad.fix(model, strict=True).changes
-        assert change.certificate.assumptions == (*DECLARED, Assumption.NOT_PROBED)
-        assert onnxpad.check(model, strict=True, ignore="PAD6").findings[0].fixable
-    broken = CONV.replace("y = Conv", "y = com.acme.Unknown").replace(
-        '"" : 17', '"" : 17, "com.acme" : 1'
-    )
-    with onnxpad.registered(own(body=broken)):
-        result = onnxpad.fix(model, strict=True)
-    assert [each.reason_code for each in result.undone] == ["assumption-refused"]
-
-
 @pytest.mark.parametrize("inside", [False, True])
 def test_sizes_behind_it_follow_and_what_is_proved_of_them_rests_on_it(inside: bool) -> None:
     """The size that a SAME reads is known by the declaration; of another branch it is told too."""
@@ -306,13 +236,3 @@ def test_sizes_behind_it_follow_and_what_is_proved_of_them_rests_on_it(inside: b
         assert analysis.dtype(graph.tensor("f")) == onnx.TensorProto.FLOAT
     for change in result.changes:
         assert Assumption.DECLARED in change.certificate.assumptions
-
-
-def test_the_whole_model_is_validated_with_the_body() -> None:
-    model = acme(FOLDED)
-    with onnxpad.registered(own(body=CONV)):
-        result = onnxpad.fix(model)
-        assert result.ok
-        assert onnxpad.validate(model, result.model).ok
-    assert ops(result.model) == ["Own"]
-    assert not result.model.functions

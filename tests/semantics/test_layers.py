@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
-from onnxpad.semantics import moving, pointwise
+from onnxpad.semantics import pointwise
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
@@ -39,7 +39,6 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.pointwise import Number, computed, exact, rectified
 from onnxpad.semantics.rows import UnreadError
-from onnxpad.semantics.table import over_axes
 from tests.semantics.drawn_steps import padded
 from tests.support.rows import each_row, rows_below
 
@@ -113,18 +112,6 @@ def test_amounts() -> None:
         assert (never_pads(amounts), crops(amounts)) == (never, cropping)
 
 
-@each_row(
-    ("axes", "rank", "full"),
-    [
-        (None, 2, ((1, 2), (3, 4))), (None, 3, None), ((2, 0), 3, ((3, 4), (0, 0), (1, 2))),
-        ((-1, -3), 3, ((3, 4), (0, 0), (1, 2))), ((0, 3), 3, None), ((-4, 0), 3, None),
-        ((1, -2), 3, None),
-    ],
-)  # fmt: skip
-def test_amounts_of_some_axes(axes: tuple[int, ...] | None, rank: int, full: object) -> None:
-    assert over_axes(((1, 2), (3, 4)), axes, rank) == full
-
-
 def test_fills() -> None:
     found = [number_of(fill_of(n)) for n in (0.0, 0, -0.0, -1.0, 2, 0.5, math.inf, 3e38)]
     assert " ".join(map(repr, found)) == "0 0 -0.0 -1 2 0.5 inf 3e+38"  # equal ones are told alike
@@ -196,48 +183,4 @@ def test_types_of_16_bits_hold_few_numbers_and_zeros_have_signs() -> None:
 # How sizes join
 
 
-def test_a_slice_is_that_of_python() -> None:
-    for step in (1, 2, -1, -3):
-        for size in (0, 1, 3, 4):
-            for start in range(-size if step < 0 else -5, 6):
-                for end in range(-5, 6):
-                    taken = range(size)[start:end:step]
-                    assert moving.slice_size(size, start, end, step) == len(taken)
-                    if taken:
-                        assert moving.slice_start(size, start, step) == taken[0]
-    # Where Python takes none, ONNX takes the first element.
-    assert moving.slice_size(1, -5, -5, -1) == 1
-
-
 M, UNKNOWN = symbol("m"), Unknown("why")
-
-
-def test_sizes_that_broadcast_or_must_be_equal() -> None:
-    for shapes in ([(2, 1), (3,)], [(), (2, 3)], [(5, 1, 2), (1, 3, 1)], [(0,), (1,)], []):
-        assert moving.broadcast(shapes) == np.broadcast_shapes(*shapes)
-    for one, other, result in (
-        (N + 1, 1, N + 1), (N, N, N), (N + 1, UNKNOWN, N + 1), (N, 4, 4),
-    ):  # fmt: skip
-        assert moving.broadcast([(one,), (other,)]) == (result,)
-        assert moving.broadcast([(other,), (one,)]) == (result,)
-    assert isinstance(moving.broadcast([(N,), (UNKNOWN,)])[0], Unknown)
-    assert (moving.agreed([UNKNOWN, N, 3, M]), moving.agreed([UNKNOWN, N, M])) == (3, N)
-    assert isinstance(moving.agreed([UNKNOWN]), Unknown)
-    for refused in (lambda: moving.broadcast([(2,), (3,)]), lambda: moving.agreed([3, N, 4])):
-        with pytest.raises(UnreadError):
-            refused()
-
-
-@each_row(
-    ("sizes", "taken", "left"),
-    [
-        ([2, 3, 4], [6], 4), ([N, 3], [N], 3), ([N, M, 4], [2, N], 2 * M), ([N, M], [M, N], 1),
-        ([N, 4], [2], 2 * N), ([N, 6], [N, 2], 3), ([0, 4], [0], None), ([UNKNOWN, 4], [2], None),
-        ([4], [UNKNOWN], None), ([N - 1, 4], [N - 1], None),
-    ],
-)  # fmt: skip
-def test_what_a_reshape_leaves(
-    sizes: list[Extent], taken: list[Extent], left: Extent | None
-) -> None:
-    found = moving.remaining(sizes, taken)
-    assert (None if isinstance(found, Unknown) else found) == left

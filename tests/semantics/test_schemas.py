@@ -14,7 +14,6 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.semantics.operators import (
     CHANNELS_LAST,
-    NOT_REWRITTEN,
     OPERATORS,
     Inputs,
     Operator,
@@ -106,11 +105,6 @@ def test_an_operator_is_as_its_schema_says(row: Operator) -> None:
         having = [v for v in schemas if name in schemas[v].attributes]
         if not row.row.domain and having and min(having) > min(schemas):
             assert row.since(name) == min(having)
-
-
-def test_what_is_not_rewritten_is_no_operator_and_reads_data_first() -> None:
-    assert NOT_REWRITTEN.isdisjoint(OPERATORS)
-    assert all(map(inputs_of, NOT_REWRITTEN))
 
 
 def test_the_lowest_of_each_type_is_that_of_numpy() -> None:

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
 from onnxpad.semantics.layers import (
-    NEGATIVE_ZERO,
     Fill,
     Layer,
     Operand,
@@ -160,16 +159,6 @@ def test_a_fill_that_is_no_number_passes_where_nothing_is_computed() -> None:
         assert passed(Case("Relu", layers=cropping))
 
 
-def test_other_fills_are_not_joined() -> None:
-    call = node("Concat", "x", "u", axis=1).call()
-    step = call.row.step
-    assert step is not None
-    negative = (replace(ONE[0], fill=NEGATIVE_ZERO),)
-    for other in (negative, (replace(ONE[0], fill=1),), (), (*ONE, *ONE)):
-        with pytest.raises(UnreadError):
-            step(call, [ONE, other])
-
-
 SHAPES: Final = {"h": (2, 3, 1, 5), "l": (4, 1, 5)}
 EIGHT: Final = floats(*range(1, 9))
 CONSTANTS: Final = {
@@ -229,22 +218,6 @@ def test_padded_and_bare_data_have_the_same_key() -> None:
         assert bare is not None
         assert around is not None
         assert bare.key == around.key
-
-
-def test_outputs_of_a_split_have_keys_of_their_own() -> None:
-    case = replace(node("Split", "x", ints(1, 1)), outputs=2)
-    assert len({told.key for told in map(passed, (case, case), (0, 1)) if told is not None}) == 2
-
-
-def test_operands_that_the_key_does_not_say_are_named() -> None:
-    for case, places in (
-        (node("Mul", floats(2), "x"), (0,)),
-        (node("Clip", "x", None, floats(0)), (2,)),
-        (node("Reshape", "x", ints(6, 4, 5)), ()),
-    ):
-        told = passed(case)
-        assert told is not None
-        assert told.others == places
 
 
 @each_row(

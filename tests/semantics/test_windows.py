@@ -9,7 +9,7 @@ import onnx
 import pytest
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Unknown, evaluate, symbol
+from onnxpad.arithmetic.size import evaluate, symbol
 from onnxpad.arithmetic.window import Window, window_of
 from onnxpad.declared import Row as Declaration
 from onnxpad.errors import ModelError
@@ -212,15 +212,6 @@ def test_what_a_user_declares_is_a_row(given: dict[str, Any], body: str, own: ob
     found = form(body, row=row)
     assert (found.own, found.window.loses_signs, found.kind) == (own, False, "u.Own")
     assert (found.before, found.after) == ((1, 1) if given.get("channels_last") else (2, 0))
-
-
-def test_a_size_cancels_out_where_windows_are_one_apart() -> None:
-    """The padding of SAME is known, though the size is not."""
-    same = form('Conv <auto_pad = "SAME_LOWER"> (x, w)')
-    for engine in (specification, onnxruntime):
-        placed = engine(same, 1, Unknown("of any size"), None)
-        assert placed is not None
-        assert (placed.begin, placed.end) == (2, 2)
 
 
 DEPARTS: Final = (
