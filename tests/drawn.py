@@ -17,7 +17,6 @@ from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
-from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
@@ -47,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         repads.keep,
         searches.LINES.keep,
         matches.LINES.keep,
-        cuts.LINES.keep,
         inputs.LINES.keep,
         verdicts.LINES.keep,
         heals.LINES.keep,

@@ -16,7 +16,6 @@ from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.passes import drawn_fixes
-from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.rewrite import drawn_heals
 from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
@@ -35,7 +34,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_sites,
     drawn_fixes,
     drawn_heals,
-    drawn_cuts,
     pairs,
     drawn,
     drawn_calls,

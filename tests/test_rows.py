@@ -27,18 +27,6 @@ def test_each_row_is_asked_until_one_fails() -> None:
     assert asked == [11, 12, 23, 24, 35]
 
 
-def test_a_row_of_one_value_is_that_value() -> None:
-    asked = []
-
-    @each_row("given", [(1, 2), [3]])
-    def holds(given: object) -> None:
-        asked.append(given)
-
-    (mark,) = vars(holds)["pytestmark"]
-    holds(rows=mark.args[1][0])
-    assert asked == [(1, 2), [3]]
-
-
 def test_a_row_that_an_old_package_lacks_is_skipped_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

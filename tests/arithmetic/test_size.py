@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic import size
-from onnxpad.arithmetic.quasi_affine import LIMIT
+from onnxpad.arithmetic.quasi_affine import LIMIT, QuasiAffine, support
 from onnxpad.arithmetic.size import NMAX, Extent, Size, Sizes, Symbol, Unknown
 from tests.strategies import examples
 from tests.support.rows import one_in
@@ -459,3 +459,52 @@ def test_tables() -> None:
     few = size.symbol("height", Sizes(1, 3)) % 4
     none = (1,), (height + size.symbol("m"),), (height, Unknown("data")), (height % 9,), (few,)
     assert [rows_of(*extents) for extents in none] == [None] * 5
+
+
+# Sets of sizes
+
+
+@pytest.mark.parametrize("period", range(4))
+@pytest.mark.parametrize("threshold", range(4))
+def test_the_support_is_the_closest_range(threshold: int, period: int) -> None:
+    """A table of 0 and 1, of which the last part repeats, or that is all there is."""
+    for bits in product((0, 1), repeat=threshold + period):
+        table = (*bits, *bits[threshold:])
+        f = QuasiAffine(table, period, 14 if period else len(table))
+        ones = [index for index in range(f.count) if f.at(index)]
+        found = support(f)
+        assert {*ones} <= {*found}
+        if not ones:
+            assert not found
+            continue
+        assert found.start == ones[0]
+        assert found.step == (math.gcd(*(index - ones[0] for index in ones)) or 1)
+        assert ones[-1] < found.stop <= (ones[-1] + 1 if not any(bits[threshold:]) else f.count)
+
+
+def test_a_set_of_sizes_is_a_range() -> None:
+    known = [(a, b, s) for a, b, s in product((-4, 0, 1, 5), (5, 6, 17, 40), (1, 2, 3, 7))]
+    for first, last, step in known:
+        sizes, values = Sizes(first, last, step), range(first, last + 1, step)
+        indices = range(len(values))
+        assert sizes.count == len(values)
+        assert [sizes.value(index) for index in indices] == [*values]
+        assert [sizes.by_index().at(index) for index in indices] == [*values]
+        assert [each for each in range(-9, 60) if each in sizes] == [*values]
+        assert [*map(sizes.index, values)] == [*indices]
+        for each in range(-9, 45):  # counted on as if there were more of them
+            assert sizes.from_on(each) == len(range(first, max(each, first), sizes.step))
+        assert sizes.as_data() == {"first": first, "last": values[-1], "step": sizes.step}
+        assert sizes == Sizes(first, values[-1], step)
+        for low, high, by in known[::3]:
+            both = sorted({*values} & {*range(low, high + 1, by)})
+            found = sizes.common(Sizes(low, high, by))
+            assert found == Sizes(low, high, by).common(sizes)
+            assert ([*map(found.value, range(found.count))] if found else []) == both
+    told = [str(Sizes(*each)) for each in ((4, 11, 4), (1, 9), (7, 8, 2))]
+    assert told == ["4..8 in steps of 4", "1..9", "7"]
+    with pytest.raises(ValueError, match=r"^6 is no admitted value of 1\.\.9 in steps of 2$"):
+        Sizes(1, 9, 2).index(6)
+    for empty in ((5, 4, 1), (33, 32, 32), (1, 9, 0)):
+        with pytest.raises(ValueError, match="not empty"):
+            Sizes(*empty)

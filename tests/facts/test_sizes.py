@@ -17,7 +17,6 @@ from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import UsageError
 from onnxpad.facts import LARGEST_SIZE
 from onnxpad.facts.recorded import METADATA, recorded_sizes, shape_of, sizes_of
-from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from tests.support import feeds_of, one, onnxpad_runs, run
@@ -108,39 +107,6 @@ def test_a_shape_gives_an_input_axes_and_an_initializer_none() -> None:
         model = one(half, inputs="float[b, 2, h, n] x", initializers=W)
         (change,) = onnxpad.fix(model, shapes=shape, validate=False).changes
         assert change.certificate.sizes == sizes
-
-
-def test_nothing_changes_but_the_record_of_the_input() -> None:
-    proto = one(
-        "y = Relu (x) v = Relu (z)",
-        inputs="float[N, 2, height, width] x, float[height, M] z",
-        outputs="float[N, 2, height, width] y, float[height, M] v",
-    )
-    proto.graph.input[0].doc_string = "documented"
-    proto.graph.input[0].type.tensor_type.shape.dim[2].denotation = "DATA_FEATURE"
-    proto.graph.output[0].type.CopyFrom(proto.graph.input[0].type)
-    raw = proto.SerializeToString()
-    result = onnxpad.fix(proto, shapes={"x": "?,2,9,?"}, validate=False)
-    assert (result.changes, result.changed) == ((), True)
-
-    def records(data: bytes) -> list[bytes]:
-        view = memoryview(data)
-        (graph,) = [record for record in scan(view, 0, len(data)) if record.field == 7]
-        return [data[part.begin : part.end] for part in scan(view, graph.body, graph.end)]
-
-    saved = onnx.ModelProto()
-    saved.CopyFrom(result.model)
-    pairs = zip(records(raw), records(result._graph.model.to_bytes()), strict=True)
-    changed = [before for before, after in pairs if before != after]
-    assert [b"documented" in each for each in changed] == [True]
-    proto.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 9
-    assert saved == proto
-    graph = Graph.from_proto(OPEN)  # and it can be taken back
-    mark = graph.mark()
-    graph.declare("x", (1, 2, "height", 7))
-    assert declared(graph.model.to_proto()) == [[1, 2, "height", 7]]
-    graph.rollback(mark)
-    assert graph.model.to_bytes() == OPEN.SerializeToString()
 
 
 # Ranges
@@ -284,42 +250,6 @@ def test_what_a_shape_may_be(given: Any, expected: tuple[int | None, ...] | None
 
 
 # The command
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Models of which each lacks something: a name, an input, an open size."""
-    w = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
-    same = one(SAME.replace("x,", "q,"), inputs="float[1, 1, a, b] q", initializers=w)
-    for name, model in (("open", OPEN), ("two", TWO), ("same", same)):
-        onnx.save(model, tmp_path / f"{name}.onnx")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "code"),
-    [
-        ("open.onnx", "--shape x=1,2,?,8 --dim height=9", 1),
-        ("open.onnx", "--dim height=2..64:2 --dim width=8", 1),
-        ("open.onnx", "--dim height=2..64:2", 0),
-        ("open.onnx", "--dynamic pad", 1),
-        ("open.onnx", "--shape =1,2,9,8", 2),
-        ("open.onnx", "--shape 1,2,9,8 --shape 1,2,9,8", 2),
-        ("open.onnx", "--shape 1,2,4..8,?", 2),
-        ("open.onnx", "--dim height", 2),
-        ("open.onnx", "--dim height=9 --dim height=8", 2),
-        ("", "--dim a=8..64:8 --dim x[2]=8 --dim b=16", 1),  # each for the models that have it
-        ("", "--shape q=1,1,?,8 --dim a=8 --dim width=8 --shape z=4,4", 1),
-        ("", "--dim q[3]=8", 2),
-        ("", "--dim a=8 --dim nowhere=8", 2),
-        ("", "--shape nowhere=1,2", 2),
-        ("", "--shape q=2,1,8,8", 2),  # which one model contradicts
-    ],
-)
-def test_sizes_on_a_command_line(folder: Path, name: str, options: str, code: int) -> None:
-    result = onnxpad_runs("check", folder / name, *options.split())
-    assert result.exit_code == code
-    assert result.stderr.count("\n") == (code == 2)
 
 
 # The sizes that a model was rewritten for, in its metadata

@@ -77,13 +77,6 @@ def test_an_open_size_has_a_formula() -> None:
     assert command_text(FIX, "") == "onnxpad fix MODEL"
 
 
-def test_a_shared_pad_is_told_for_each_reader() -> None:
-    pool, conv = sites(
-        of("t = Pad (x, p) m = MaxPool <kernel_shape = [3, 3]> (t) c = Conv (t, w) y = Sum (m, c)")
-    )
-    assert (pool.fixable, pool.stays, conv.fixable, conv.stays) == (False, True, True, False)
-
-
 @pytest.mark.parametrize(("amounts", "fates"), [("p", ["", "fix"]), ("crop", ["fix", ""])])
 def test_a_pad_between_a_transposed_convolution_and_a_window(
     amounts: str, fates: list[str]
@@ -104,29 +97,6 @@ def test_a_model_that_check_cannot_read() -> None:
     model.functions.append(body_of)
     with pytest.raises(onnxpad.ModelError, match="function f::twice: tensor 'z' is defined twice"):
         sites(model)
-
-
-@each_row(
-    ("body", "inputs", "names"),
-    [
-        ("r = Relu (x) y = Conv <pads = [1, 1, 1, 1]> (r, w)", SQUARE, "TensorFlow, PyTorch"),
-        # What is copied fits none, nor what an operator of unknown data adds to a Pad.
-        ('a = Pad <mode = "reflect"> (x, p) y = Conv <pads = [1, 1, 1, 1]> (a, w)', SQUARE, ""),
-        ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)', "float[] x",
-         ""),
-        ("y = MaxPool <kernel_shape = [2, 2], strides = [2, 2], pads = [2, 2, 1, 1]> (x)",
-         "float[1, 1, 9, 9] x", "cuDNN"),
-    ],
-)  # fmt: skip
-def test_a_convention_is_that_of_the_total(body: str, inputs: str, names: str) -> None:
-    """The table and the line of conventions say the same."""
-    model = of(body, inputs)
-    if inputs == "float[] x":
-        model.graph.input[0].type.tensor_type.ClearField("shape")
-    (site,) = sites(model)
-    assert (site.convention, bool(site.conventions)) == (names, bool(names))
-    if names == "cuDNN":
-        assert onnxpad.show(model).conventions == ("1 operator fits cuDNN",)
 
 
 # The sites that a user names

@@ -94,42 +94,6 @@ def test_a_range_leaves_constant_pads_or_none(name: str) -> None:
 # SAME as a computed Pad
 
 
-def conv(attributes: str, *, kernel: int, opset: int) -> onnx.ModelProto:
-    values = ", ".join(str(i % 7 - 3) for i in range(2 * kernel * kernel))
-    return one(
-        f"y = Conv <{attributes}> (x, w)",
-        inputs="float[N, 2, H, V] x",
-        initializers=f"float[1, 2, {kernel}, {kernel}] w = {{{values}}}",
-        opset=opset,
-    )
-
-
-def pool(attributes: str, *, kernel: int, opset: int) -> onnx.ModelProto:
-    body = f"y = MaxPool <{attributes}, kernel_shape = [{kernel}, {kernel}]> (x)"
-    return one(body, inputs="float[N, 2, H, V] x", opset=opset)
-
-
-@pytest.mark.parametrize(
-    ("side", "opset"), [("SAME_UPPER", 11), ("SAME_LOWER", 15), ("SAME_LOWER", 18)]
-)
-@pytest.mark.parametrize(
-    ("make", "kernel", "strides"),
-    [(conv, 3, (2, 2)), (conv, 5, (4, 3)), (conv, 1, (3, 3)), (pool, 3, (2, 3))],
-)
-def test_dynamic_pad(
-    make: Any, kernel: int, strides: tuple[int, int], side: str, opset: int
-) -> None:
-    attributes = f'auto_pad = "{side}", strides = [{strides[0]}, {strides[1]}]'
-    before = make(attributes, kernel=kernel, opset=opset)
-    result = onnxpad.fix(before, dynamic="pad", validate=opset == 18)
-    assert not result.undone
-    (change,) = result.changes
-    assert change.code == "PAD101"
-    assert not attribute(result.model, "auto_pad")
-    assert agree(before, result.model, images(2)) == len(HEIGHTS)
-    assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
-
-
 def test_a_body_that_declares_its_input_wrongly_computes_no_amounts() -> None:
     """onnxruntime folds a Shape to what is declared, and enforces none of that in a body."""
     body = (

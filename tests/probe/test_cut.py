@@ -1,7 +1,4 @@
-"""Neighbourhoods: they run, they hold what they must, and they show by themselves what is wrong.
-
-What each is made of, `cuts.txt` keeps.
-"""
+"""Neighbourhoods: they run, they hold what they must, and they show by themselves what is wrong."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -120,6 +117,34 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
     for modulus in (2, 3, 4):
         assert {height % modulus for height in heights} == set(range(modulus))
     assert len({id(model) for _, model in scenes}) == 1 < len(scenes)
+
+
+def test_magnified_data_stays_small() -> None:
+    """The data of the second convolution has 16 times the size."""
+    proto = one(
+        "t = ConvTranspose <strides = [16, 16]> (x, v) r = Relu (t) y = ConvTranspose (r, v)",
+        inputs="float[N, 2, H, V] x, float[2, 2, 16, 16] v",
+    )
+    heights = {scene.shapes[0][2] for scene, _ in cut(proto, "t")}
+    assert heights >= {16, 32, 48, 64}
+    assert max(heights) == 512
+
+
+@pytest.mark.parametrize(
+    ("body", "dims"),
+    [
+        ("a = Pad (x, q) y = Conv (a, w)", {"h": "1..2"}),
+        ("a = Pad (x, q) y = Conv (a, w)", {"h": "3..7:4"}),
+        # Data that cannot be below a bound is not given so: else what never wins would.
+        ("s = Relu (x) a = Pad (s, q) y = MaxPool <kernel_shape = [5]> (a)", {}),
+        ("s = Clip (x, c) a = Pad (s, q, c) y = MaxPool <kernel_shape = [5]> (a)", {}),
+    ],
+)
+def test_few_sizes_and_bounded_data_are_probed(body: str, dims: dict[str, str]) -> None:
+    given = "float[1, 1, 5] w = {1, 2, 3, 4, 5}, int64[6] q = {0, 0, 3, 0, 0, 3}, float c = {3}"
+    proto = one(body, inputs="float[1, 1, h] x", initializers=given)
+    (change,) = onnxpad.fix(proto, dims=dims).changes
+    assert change.probe.startswith("equal on")
 
 
 Requests = list[list[ProbeResult]]

@@ -15,7 +15,7 @@ from onnx import helper
 from onnxpad.finding import Trust
 from onnxpad.proof import refine as refining
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import Applied, DiffersError, Source, Stepped, Terms
+from onnxpad.proof.term import DiffersError, Stepped, Terms
 from onnxpad.semantics.layers import Layer, Operand
 from tests.proof import pairs
 from tests.proof.bodies import model
@@ -196,22 +196,6 @@ def test_two_nodes_of_one_graph(told: str, body: str) -> None:
     proto.opset_import.append(helper.make_opsetid("own", 1))
     read = Read(proto)
     assert (read.term("y") is read.term("z")) == (told == "one")
-
-
-@each_row(
-    ("body", "head"),
-    [
-        ("y = Identity (x)", Source),
-        ("y = own.Foo (x)", Applied),
-        ("y = Pad (x, q)", Applied),
-        ("b = Reshape (flat, r) y = Pad (b, none3)", Applied),
-        ("y = If (yes) <then_branch = h () => (float[] c) { c = Neg (x) }>", Applied),
-    ],
-)
-def test_what_is_not_read_is_one_function_of_its_inputs(body: str, head: type) -> None:
-    proto = model(body)
-    proto.opset_import.append(helper.make_opsetid("own", 1))
-    assert isinstance(Read(proto).term().head, head)
 
 
 def test_data_of_unknown_rank() -> None:

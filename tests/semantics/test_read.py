@@ -14,7 +14,6 @@ from onnxpad.semantics.operators import (
     CHANNELS_LAST,
     OPERATORS,
     Layout,
-    TransposedOp,
     WindowOp,
     laid_out,
     read_pad,
@@ -82,19 +81,6 @@ def test_a_window() -> None:
     assert read(counting).count_include_pad
     zeros = [read(f"ConvInteger (q, qw{z})").zero for z in (", z", "", ", zs", ", q")]
     assert zeros == [7, 0, None, None]
-
-
-def test_a_transposed_convolution() -> None:
-    op: TransposedOp = read("ConvTranspose (x, w)")
-    assert (op.output_padding, op.output_shape, op.is_explicit) == ((0, 0), None, True)
-    assert (op.bias, op.axes, op.data.name) == (None, (2, 3), "x")
-    op = read(
-        "ConvTranspose <output_padding = [0, 1], output_shape = [8, 9], strides = [2, 2]>"
-        " (x, w, bias)"
-    )
-    assert (op.output_padding, op.output_shape, op.is_explicit) == ((0, 1), (8, 9), False)
-    assert op.bias is not None
-    assert not read('ConvTranspose <auto_pad = "SAME_UPPER"> (x, w)').is_explicit
 
 
 WHOLE = ((0, 0), (0, 0), (1, 3), (2, 4))

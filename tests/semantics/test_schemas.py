@@ -22,7 +22,7 @@ from onnxpad.semantics.operators import (
 from onnxpad.semantics.rows import FLOATS, Call, Row, UnreadError, checked_version, lowest
 from onnxpad.semantics.table import row_of, rows
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS
-from tests.semantics.drawn_steps import Case, floats, node
+from tests.semantics.drawn_steps import Case
 from tests.support.rows import each_row
 
 Key = tuple[str, str]
@@ -144,19 +144,6 @@ def test_an_unknown_version_or_attribute_is_refused(row: Row) -> None:
         one.attrs = attributes
         with pytest.raises(UnreadError):
             checked_version(graph, one, changed)
-
-
-def test_an_attribute_of_another_version_or_type_is_refused() -> None:
-    assert not refused(node("Cast", opset=13, to=1).model())
-    for case in (
-        node("Cast", opset=13, saturate=1, to=1),
-        node("Elu", alpha=1),
-        node("Transpose", perm=[1.0, 0.0]),
-        node("Neg", "x", "u"),
-        node("Add", "x", floats(1), opset=6),
-    ):
-        assert refused(case.model())
-    assert refused(Case("Neg").model(), versions=frozenset({6}))
 
 
 def test_operators_of_other_domains_have_rows_where_they_are_known_or_declared() -> None:

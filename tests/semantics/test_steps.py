@@ -207,19 +207,6 @@ def test_what_is_the_same_has_the_same_key(spelled: tuple[str, ...], count: int)
     assert len(set(keys)) == (count or len(spelled))
 
 
-def test_padded_and_bare_data_have_the_same_key() -> None:
-    for case, wide in (
-        (node("Reshape", "x", ints(2, 3, 1, 4, 5)), ints(2, 3, 1, 7, 8)),
-        (node("Slice", "x", ints(1), ints(2), ints(1)), None),
-        (node("Relu"), None),
-    ):
-        operands = case.operands if wide is None else ("x", wide)
-        bare, around = passed(case), passed(replace(case, layers=ONE, operands=operands))
-        assert bare is not None
-        assert around is not None
-        assert bare.key == around.key
-
-
 @each_row(
     ("fill", "body"),
     rows_below(ROWS, "steps that zeros, or another fill, on the last two axes do not pass"),

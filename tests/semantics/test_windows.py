@@ -2,7 +2,7 @@
 
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import onnx
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import evaluate, symbol
 from onnxpad.arithmetic.window import Window, window_of
-from onnxpad.declared import Row as Declaration
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
@@ -25,8 +24,6 @@ from onnxpad.semantics.window import (
     WINDOWS,
     AutoPad,
     WindowForm,
-    check_limit,
-    declared_row,
     divides_by_kernel,
     form_of,
     onnxruntime,
@@ -185,35 +182,6 @@ def test_the_fill_of_own_padding(body: str, own: str) -> None:
     assert not divides_by_kernel(replace(form(body), version=19, ceil=True, counts=False))
 
 
-def refuse(pads: object, attributes: object) -> str:
-    return "not these" if pads != ((0, 0), (0, 0)) else ""
-
-
-@each_row(
-    ("given", "body", "own"),
-    [
-        ({"like": "Conv"}, "u.Own (x, w)", 0),
-        ({"like": "Conv", "weight": 2, "zero_point": 1}, "u.Own <more = 1.5> (u, z, k)", 7),
-        ({"like": "MaxPool"}, "u.Own <kernel_shape = [3, 2], ceil_mode = 1> (x)", LEAST),
-        ({"like": "AveragePool"}, "u.Own <kernel_shape = [3, 2]> (x, s)", EXCLUDED),
-        ({"like": "Conv", "channels_last": True, "limit": refuse}, "u.Own (x, w)", 0),
-        ({"like": "Conv", "versions": (2,)}, "u.Own (x, w)", None),
-        ({"like": "Conv"}, "u.Own <group = 1.5> (x, w)", None),
-        ({"like": "Conv"}, "u.Own (x)", None),
-        ({"like": "Conv", "limit": refuse}, "u.Own <pads = [1, 0, 0, 0]> (x, w)", None),
-    ],
-)
-def test_what_a_user_declares_is_a_row(given: dict[str, Any], body: str, own: object) -> None:
-    row = declared_row(Declaration(domain="u", op_type="Own", **given))
-    if own is None:
-        with pytest.raises(UnreadError):
-            check_limit(called(body, row=row).node, form(body, row=row))
-        return
-    found = form(body, row=row)
-    assert (found.own, found.window.loses_signs, found.kind) == (own, False, "u.Own")
-    assert (found.before, found.after) == ((1, 1) if given.get("channels_last") else (2, 0))
-
-
 DEPARTS: Final = (
     "where onnxruntime departs: begin, windows and whether it runs; the node, its opset and type"
 )
@@ -285,15 +253,3 @@ def test_a_transposed_convolution_has_one_layer(
     ]
     assert said == [layer] * (layer != "none")
     assert [name for name in ("runs", "disputed") if getattr(found, name)] == flags.split()
-
-
-def test_the_key_of_a_full_result() -> None:
-    """It says nothing of what is output, unless that may be nothing."""
-    key = spread_of(called("ConvTranspose (x, t)")).key
-    cropped = spread_of(called("ConvTranspose <pads = [1, 0, 0, 1]> (x, t)"))
-    assert (cropped.key, cropped.others) == (key, (1,))
-    for other in ("<strides = [2, 1]> (x, t)", "<pads = [6, 0, 5, 0]> (x, t)", "(x, t, biases)",
-                  "<pads = [2, 0, 1, 0]> (wide, t)"):  # fmt: skip
-        assert spread_of(called(f"ConvTranspose {other}")).key != key
-    (crop,) = spread_of(called("ConvTranspose <output_shape = [1, 4]> (wide, t, b)")).layers
-    assert crop.fill == 0
