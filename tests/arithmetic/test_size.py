@@ -177,18 +177,6 @@ def test_any_expression_of_one_symbol_is_exact_or_unknown(
     check(expression, [{"height": value} for value in samples_of(symbol)])
 
 
-@given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", Sizes(8, 64, 8))))
-def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
-    chance = random.Random(0)
-    axes = {"height": samples_of(HEIGHT), "width": samples_of(WIDTH), "depth": [8, 16, 24, 32, 64]}
-    samples = [
-        {name: chance.choice(axis[:end]) for name, axis in axes.items()}
-        for end in (20, None)
-        for _ in range(60)
-    ]
-    check(expression, samples)
-
-
 @pytest.mark.parametrize("symbol", DOMAINS, ids=str)
 def test_deep_expressions_are_exact_and_repeat_as_is_said(symbol: Symbol) -> None:
     """Where two values a period apart are known, so is the third: that is what residues say."""

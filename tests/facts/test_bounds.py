@@ -32,22 +32,8 @@ INPUTS: Final = ", ".join(
         ("float", "float", "bool", "uint8", "int8", "int64"), "xzbuil", strict=True
     )
 )
-CONSTANTS: Final = ", ".join(
-    (
-        "float zero = {0}, float two = {2}, float minus = {-1}, float half = {0.5}",
-        "float three = {3}, float odd = {-3}, float none = {nan}",
-        "float[1, 4, 1, 1] mixed = {2, 4, 1, 2}, float[1, 4, 1, 1] w = {1, 2, 3, 4}",
-        "int64[8] pads = {0, 0, 1, 2, 0, 0, 2, 1}, int64[8] crop = {0, 0, -1, 0, 0, 0, 0, -2}",
-        "int64[2] flat = {2, 144}, int64[1] first = {0}, int64[1] last = {3}, int64[1] axis = {3}",
-        "int64[4] twice = {1, 1, 2, 1}, int64[4] wide = {2, 4, 6, 6}, int64 third = {2}",
-        "float[4] larger = {1, 1, 1.7, 2.3}",
-        "float[8] roi = {0, 0, -0.3, 0.2, 1, 1, 0.8, 1.3}",
-        "float[1, 4, 1, 1] scale = {0.5, 0, 3, 1}, float[1, 4, 1, 1] signed = {0.5, 0, -3, 1}",
-        "float[4] up = {0.5, 0, 3, 1}, float[4] down = {0, -1, -2, 0}, bool[4] some = {1, 0, 1, 1}",
-        "uint8 point = {128}, uint8 later = {129}, int8 below = {-128}, int8 middle = {3}",
-        "int64[2, 4, 6, 1] places = {" + ", ".join(str(i % 6) for i in range(48)) + "}",
-    )
-)
+((CONSTANTS,),) = rows_below(ROWS, "constants for bounds")
+((GIVEN,),) = rows_below(ROWS, "constants for infinities")
 SIGNS: Final = [
     (int(opset), " none " in f" {sign}", body)
     for opset, sign, body in (
@@ -232,19 +218,6 @@ def test_what_tells_zeros_apart(op: str, body: str) -> None:
 
 # Infinities that constants put into a tensor
 
-GIVEN: Final = ", ".join(
-    (
-        "int64[8] p = {0, 0, 3, 4, 0, 0, 3, 4}, int64[1] first = {0}, int64[2] flat = {10, 12}",
-        "float low = {-3.4028235e38}, float high = {3.4028235e38}, float some = {-1e38}",
-        "float zero = {0}, float one = {1}, float two = {2}, float four = {4}, float minus = {-1}",
-        "float tenth = {0.1}, float inf = {inf}, float nan = {nan}, double double_two = {2}",
-        "double double_low = {-1.7976931348623157e308}, double double_some = {-3.4028235e38}",
-        "float[1, 2, 1, 1] each = {0.5, 4}, float[2] zeros = {0, 0}, float[2] ones = {1, 1}",
-        "float[2] scales = {1, 1.5}, int64[8] own = {0, 0, 0, 0, 0, 0, 0, 2}",
-        "float minus_inf = {-inf}, int64[8] ends = {0, 0, 1, 0, 0, 0, 0, 0}",
-        "int64[8] more = {0, 0, 3, 0, 0, 0, 0, 0}",
-    )
-)
 BROUGHT: Final = rows_below(ROWS, "what constants may make infinite, for every input")
 
 

@@ -21,37 +21,20 @@ from onnxpad.semantics.operators import OPERATORS
 from tests.facts import drawn
 from tests.facts.agreement import compare
 from tests.support import parsed, run
-from tests.support.rows import each_row, rows_below
+from tests.support.rows import each_row, one_in, rows_below
 
 ROWS: Final = Path(__file__).with_name("rows.txt")
-AT_ONCE: Final = 60
 KEPT: Final = [
-    pytest.param(
-        opset,
-        nodes[start : start + AT_ONCE],
-        id=f"opset {opset}, from {start}",
-    )
+    (opset, nodes[start : start + 60])
     for opset, nodes in drawn.kept().items()
-    for start in range(0, len(nodes), AT_ONCE)
+    for start in range(0, len(nodes), 60)
 ]
 
 
-def claims_are_kept(opset: int, lines: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(("opset", "lines"), one_in(4, KEPT))
+def test_what_is_claimed_of_drawn_nodes(opset: int, lines: list[tuple[str, str]]) -> None:
     found = drawn.claimed([node for node, _ in lines], opset)
-    assert [f"{node}: {claims}" for (node, _), claims in zip(lines, found, strict=True)] == [
-        f"{node}: {claims}" for node, claims in lines
-    ]
-
-
-@each_row(("opset", "lines"), KEPT[::4], at_once=1)
-def test_what_is_claimed(opset: int, lines: list[tuple[str, str]]) -> None:
-    claims_are_kept(opset, lines)
-
-
-@pytest.mark.night
-@each_row(("opset", "lines"), [each for place, each in enumerate(KEPT) if place % 4], at_once=1)
-def test_what_is_claimed_of_the_others(opset: int, lines: list[tuple[str, str]]) -> None:
-    claims_are_kept(opset, lines)
+    assert [*zip((node for node, _ in lines), found, strict=True)] == lines
 
 
 # Single operators
@@ -94,19 +77,8 @@ def test_types_follow_the_schemas() -> None:
 # Sizes that are not known
 
 SIZES: Final = [{"n": n, "m": 7 * n % 50 + 1} for n in (*range(1, 40), 223, 224, 225)]
-HEADER: Final = """
-  shape = Shape (x) zero = Constant <value = int64[1] {0}> () one = Constant <value = int64[1] {1}> ()
-  two = Constant <value = int64[1] {2}> () three = Constant <value = int64[1] {3}> ()
-  n = Gather (shape, zero) m = Gather (shape, one)
-"""  # noqa: E501
-FLOATS: Final = """
-  n = Shape (x) f = Cast <to = 1> (n) d = Cast <to = 11> (n)
-  point_seven = Constant <value = float {0.7}> () two = Constant <value = float {2.0}> ()
-  seventh = Constant <value = float {0.14285714924335480}> ()
-  third = Constant <value = float {3.0}> () half = Constant <value = float {0.5}> ()
-  minus = Constant <value = float {-3.0}> () broken = Constant <value = float {3.5}> ()
-  many = Constant <value = int64 {1000}> () three = Constant <value = double {3.0}> ()
-"""
+((HEADER,),) = rows_below(ROWS, "nodes ahead of chains")
+((FLOATS,),) = rows_below(ROWS, "nodes ahead of floats")
 CHAINS: Final = "chains of exporters over the sizes n and m of `x`, of which `y` is known at each"
 
 
@@ -219,18 +191,7 @@ def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
     arithmetic_agrees(random_arithmetic(seed))
 
 
-NETWORK: Final = """g (float[1, 2, height, width] x) => () {
-  c1 = Constant <value = int64[1] {1}> () c2 = Constant <value = int64[1] {2}> ()
-  c3 = Constant <value = int64[1] {3}> () c4 = Constant <value = int64[1] {4}> ()
-  c8 = Constant <value = int64[1] {8}> () cm1 = Constant <value = int64[1] {-1}> ()
-  flat = Constant <value = int64[3] {0, 0, -1}> () one = Constant <value = float {1.0}> ()
-  w_shape = Constant <value = int64[4] {2, 2, 3, 3}> () w = ConstantOfShape (w_shape)
-  pads = Constant <value = int64[8] {0, 0, 1, 2, 0, 0, 0, -1}> ()
-  scales = Constant <value = float[4] {1.0, 1.0, 2.0, 1.5}> ()
-  empty = Constant <value_floats = [1.0]> ()
-  v0 = Identity (x)
-"""
-"""To which nodes are added, of which the last gives `vN`."""
+((NETWORK,),) = rows_below(ROWS, "nodes ahead of networks")
 
 
 def random_nodes(random: Random, k: int) -> str:
@@ -266,7 +227,7 @@ def random_nodes(random: Random, k: int) -> str:
 
 def random_network(seed: int) -> onnx.ModelProto:
     """A network of unknown height and width, with what it computes from them."""
-    random, text, k = Random(seed), NETWORK, 1
+    random, text, k = Random(seed), f"g (float[1, 2, height, width] x) => () {{ {NETWORK} ", 1
     for _ in range(12):
         longer = text + random_nodes(random, k) + "\n"
         # Shapes that do not go together teach nothing.

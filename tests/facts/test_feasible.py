@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.facts import Analysis, feasible
-from onnxpad.facts.feasible import SizeDomain, analysed_domains, feasible_sizes, in_words
+from onnxpad.facts.feasible import analysed_domains, feasible_sizes, in_words
 from onnxpad.graph import Graph
 from tests.random_models.draw import Drawn, draw_model
 from tests.support import one, ran, run, session
@@ -180,30 +180,6 @@ def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     weight = "float[1, 1, 3] w = {1, 2, 3}"
     never = one(same, inputs="float[1, 1, 8] x", initializers=weight)
     assert onnxpad.fix(never, validate=False).changed  # that is nobody's choice
-
-
-def test_of_sizes_with_gaps_the_closest_range_is_told() -> None:
-    """It runs where half its size, rounded up, is even."""
-    pyramid = one(
-        'a = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
-        ' b = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
-        " c = Resize (b, , s) y = Concat <axis = 1> (c, a)",
-        inputs="float[1, 2, height, width] x, float[2, 2, 3, 3] w",
-        initializers="float[4] s = {1, 1, 2, 2}",
-    )
-    graph = Graph.from_proto(pyramid)
-    assert in_words(limits(pyramid)) == "height from 3 on, width from 3 on"
-    result = onnxpad.fix(pyramid, dims={"height": "4..10", "width": "8..4000:4"})
-    # At multiples of 4 both Convs have constant pads on axis 3, too, but not on axis 2.
-    assert [finding.evidence["axes"] for finding in result.findings] == [[2], [2]]
-    given = {"height": Sizes(4, 10), "width": Sizes(8, 4000, 4)}
-    domain = analysed_domains(graph, SizeDomain(given=given))[-1].domain
-    assert domain.needed["height"] == Sizes(4, 8)
-    assert domain.to_draw(graph)["width"] == Sizes(8, 4000, 4)
-    fours = onnxpad.fix(pyramid, dims={"height": "4..40:4", "width": "8..4000:4"})
-    assert len(fours.changes) == 2
-    with pytest.raises(UsageError):
-        onnxpad.fix(pyramid, dims={"height": "5..6"})
 
 
 def runs_within_its_limits(drawn: Drawn) -> bool:

@@ -195,15 +195,6 @@ def test_what_cannot_be_is_said_in_one_line(
         assert all(part in str(error.value) for part in parts), str(error.value)
 
 
-def test_what_is_fixed_or_no_tensor_has_no_dimension_to_name() -> None:
-    fixed = one("y = Relu (x)", inputs="float[2, 3] x, seq(float[2]) z")
-    wrong: list[dict[str, Any]] = [{"dims": {"height": 3}}, {"shapes": {"z": "1,2"}}]
-    for given in wrong:
-        with pytest.raises(UsageError):
-            onnxpad.check(fixed, **given)
-    assert not onnxpad.check(fixed, dims={"x[1]": 3}, shapes={"x": "2,3"}, ignore="PAD6").findings
-
-
 @each_row(
     ("given", "expected"),
     [
@@ -409,19 +400,6 @@ def test_models_and_data_that_no_size_fits_are_refused(
             models = [before, after] if name == "validate" else [after]
             result = onnxpad_runs(name, *models, *option.split())
             assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-
-
-def test_a_dimension_that_is_fixed_goes_by_its_place(rewritten: onnx.ModelProto) -> None:
-    pinned = onnxpad.fix(OPEN, dims={"height": 8}, validate=False).model
-    with pytest.raises(UsageError, match="'height'"):
-        onnxpad.fix(pinned, dims={"height": 8})
-    assert not onnxpad.fix(pinned, dims={"x[2]": "4..8"}, validate=False).changed
-    # What the metadata names can be named once more, though the dimension has no name by now.
-    pinned = onnxpad.fix(rewritten, dims={"height": 64}, validate=False).model
-    again = onnxpad.fix(pinned, dims={"height": "32..64:32"}, validate=False)
-    assert (again.changed, again.warnings) == (False, ())
-    with pytest.raises(UsageError):
-        onnxpad.check(pinned, dims={"height": 96})
 
 
 @pytest.mark.parametrize(

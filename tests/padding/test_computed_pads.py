@@ -150,23 +150,6 @@ def test_a_computed_pad_folds_where_what_is_read_is_constant(
         assert agree(before, result.model, given) == len(given)
 
 
-TO_EVEN = (
-    "s = Shape <start = 2> (a) m = Neg (s) e = Mod (m, two) q = Concat <axis = 0> (none, e, none,"
-    " zero) p = Pad (a, q{}) y = {}Pool <kernel_shape = [2], strides = [2]> (p)"
-)
-EVEN = "int64[1] two = {2}, int64[1] zero = {0}, int64[2] none = {0, 0}, int64[1] last = {99}"
-
-
-def test_a_pool_of_what_may_be_empty_stops_either_way() -> None:
-    """The Slice may leave nothing, and nothing is padded then."""
-    body = f"a = Slice (x, two, last, two) {TO_EVEN.format('', 'Average')}"
-    outputs = "float[] y, float[] a"
-    before = one(body, inputs="float[1, 1, L] x", outputs=outputs, initializers=EVEN)
-    result = onnxpad.fix(before, dynamic="auto-pad")
-    assert not result.undone
-    assert [change.code for change in result.changes] == ["PAD501"]
-
-
 def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     """As EnCodec pads in front of each convolution: what the last frame lacks, in floats."""
     framed = (

@@ -200,25 +200,3 @@ def test_a_quantised_average_does_not_begin_to_round_otherwise(
     result = onnxpad.fix(model, validate=False, **how)
     assert (result.changed, result.undone) == (False, ())
     assert Reason.ROUNDING_DIFFERS in {finding.reason_code for finding in result.findings}
-
-
-@pytest.mark.parametrize(
-    ("before", "reader", "reasons"),
-    [
-        ("d = Relu (x)", "Reciprocal (m)", [Reason.FILL_WINS]),
-        ("d = Relu (x)", "Relu (m)", []),
-        ("d = Clip (x, half)", "Reciprocal (m)", []),
-        ("r = Relu (x) d = Add (r, zero)", "Reciprocal (m)", [Reason.FILL_WINS]),
-        ("d = Identity (x)", "Relu (m)", [Reason.FILL_WINS]),
-    ],
-)
-def test_a_zero_may_win_over_minus_zero(before: str, reader: str, reasons: list[Reason]) -> None:
-    """That is told apart only by some operators, and there is none where the data is above 0."""
-    model = one(
-        f"{before} a = Pad (d, p) m = MaxPool <kernel_shape = [3, 3]> (a) y = {reader}",
-        inputs="float[1, 2, 7, 6] x",
-        initializers=f"{AMOUNTS}, float half = {{0.5}}, float zero = {{0}}",
-    )
-    assert [code for code in codes(model) if code] == reasons
-    folds = {change.code for change in onnxpad.fix(model).changes} >= {"PAD201"}
-    assert folds == (not reasons)

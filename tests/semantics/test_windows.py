@@ -10,12 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import evaluate, symbol
-from onnxpad.arithmetic.window import Window, window_of
+from onnxpad.arithmetic.window import window_of
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from onnxpad.proof.term import Terms
-from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Fill, Operand
 from onnxpad.semantics.rows import Call, Row, UnreadError
 from onnxpad.semantics.transposed import spread_of
@@ -137,35 +135,6 @@ def test_what_a_row_does_not_list_is_refused(key: tuple[str, str]) -> None:
 def test_what_is_malformed_or_not_specified_is_refused(body: str, opset: str) -> None:
     with pytest.raises((UnreadError, ModelError)):
         read(body, int(opset))
-
-
-def test_a_form_has_all_that_is_written() -> None:
-    """Each attribute and default has its place, and equal forms are one key."""
-    plain = form("MaxPool <kernel_shape = [3, 2]> (x)")
-    said = (plain.kind, plain.version, plain.auto_pad, plain.pads, plain.others)
-    assert said == ("MaxPool", 12, "NOTSET", ((0, 0), (0, 0)), ())
-    assert plain.axes == (Window(3), Window(2))
-    assert (plain.pads_written, plain.ceil, plain.counts, plain.has_indices) == (False,) * 4
-    assert (plain.rank, plain.spatial) == (4, range(2, 4))
-    full = form(
-        "MaxPool <kernel_shape = [3, 2], strides = [2, 3], dilations = [1, 4], ceil_mode = 1, "
-        'pads = [1, 0, 0, 1], storage_order = 1, auto_pad = "VALID"> (x)'
-    )
-    assert full.axes == (Window(3, 2, 1), Window(2, 3, 4))
-    assert (full.auto_pad, full.pads) == ("VALID", ((1, 0), (0, 1)))
-    assert (full.ceil, full.pads_written, full.says_twice) == (True, True, True)
-    assert full.others == (("storage_order", "int", 1),)
-    assert form("y, at = MaxPool <kernel_shape = [3, 2]> (x)").has_indices
-    alike = plain, full, form("MaxPool <kernel_shape = [3, 2]> (x)")
-    assert len(set(map(Terms().form, alike))) == 2
-    empty = form("Conv <strides: ints = [], pads: ints = []> (x, w)")
-    assert (empty.empty, empty.pads_written) == (frozenset({"strides", "pads"}), False)
-    last = form("com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (u)")
-    assert (last.before, last.after, last.spatial) == (1, 1, range(1, 3))
-    assert last.over([(1, 2), (0, 3)]) == ((0, 0), (1, 2), (0, 3), (0, 0))
-    with pytest.raises(UnreadError) as caught:
-        form("Conv (x, open)")
-    assert caught.value.code == Reason.KERNEL_UNKNOWN
 
 
 def told(fill: Fill) -> str:
