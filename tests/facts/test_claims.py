@@ -24,14 +24,14 @@ from tests.support import parsed, run
 from tests.support.rows import each_row, one_in, rows_below
 
 ROWS: Final = Path(__file__).with_name("rows.txt")
-KEPT: Final = [
-    (opset, nodes[start : start + 60])
+KEPT: Final = {
+    f"opset {opset}, from {start}": (opset, nodes[start : start + 60])
     for opset, nodes in drawn.kept().items()
     for start in range(0, len(nodes), 60)
-]
+}
 
 
-@pytest.mark.parametrize(("opset", "lines"), one_in(4, KEPT))
+@pytest.mark.parametrize(("opset", "lines"), one_in(4, KEPT.values()), ids=KEPT)
 def test_what_is_claimed_of_drawn_nodes(opset: int, lines: list[tuple[str, str]]) -> None:
     found = drawn.claimed([node for node, _ in lines], opset)
     assert [*zip((node for node, _ in lines), found, strict=True)] == lines
