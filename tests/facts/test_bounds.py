@@ -20,7 +20,7 @@ from onnxpad.graph import Graph
 from onnxpad.proof.term import DiffersError
 from tests.proof.pairs import refined
 from tests.strategies import examples
-from tests.support import Array, one, parsed, run
+from tests.support import Array, one, run
 from tests.support.rows import each_row, rows_below
 
 HERE: Final = Path(__file__).parent
@@ -137,28 +137,6 @@ def test_what_is_not_called_so() -> None:
     indices = one("r = Relu (x) y, i = MaxPool <kernel_shape = [2, 2]> (r)", outputs="int64[] i")
     assert [bound_of(indices, name) >= 0 for name in "yi"] == [True, False]
     assert bound_of(one("y = vendor.Relu (x)")) < 0
-
-
-def test_a_function_of_the_model_is_no_operator_of_its_name() -> None:
-    """Of one that only adds, `fix` once folded a Pad with 0 into a MaxPool."""
-    proto = parsed(
-        """
-        g (float[1, 1, 8, 8] x) => (float[1, 1, 7, 7] y)
-            <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, -9},
-             int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
-        {
-            a = com.microsoft.FusedConv <activation = "Relu"> (x, w)
-            b = Pad (a, p)
-            y = MaxPool <kernel_shape = [2, 2]> (b)
-        }
-        <domain: "com.microsoft", opset_import: ["" : 17]>
-        FusedConv <activation> (x, w) => (y) { y = Conv (x, w) }
-        """
-    )
-    assert bound_of(proto, "a") == -np.inf
-    result = onnxpad.fix(proto, validate=False)
-    assert not result.changed
-    assert [each.reason_code for each in result.findings] == ["fill-wins"]
 
 
 STEPS: Final = (

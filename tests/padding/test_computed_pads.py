@@ -148,28 +148,3 @@ def test_a_computed_pad_folds_where_what_is_read_is_constant(
     if after:
         given = images(1)[4 * bool(dims) :]
         assert agree(before, result.model, given) == len(given)
-
-
-def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
-    """As EnCodec pads in front of each convolution: what the last frame lacks, in floats."""
-    framed = (
-        "s# = Shape <start = 2> (data) f# = Cast <to = 1> (s#) o# = Sub (f#, unit)"
-        " q# = Div (o#, unit) m# = Add (q#, unit) c# = Ceil (m#) i# = Cast <to = 7> (c#)"
-        " e# = Sub (i#, s#) a# = Concat <axis = 0> (zero, zero, one, zero, zero, e#)"
-        " p# = Pad (data, a#)"
-    )
-    frames = [framed.replace("#", f"{i}").replace("data", each) for i, each in enumerate("xuv")]
-    before = one(
-        f"{frames[0]} y0 = Conv (p0, k) u = ConvTranspose <strides = [40]> (y0, w)"
-        f" {frames[1]} y1 = Conv (p1, k) v = ConvTranspose <strides = [8]> (y1, w)"
-        f" {frames[2]} y = Conv (p2, k)",
-        inputs="float[1, 1, length] x",
-        initializers="float[1, 1, 2] k = {2, -1}, float[1, 1, 8] w = {1, 2, 3, 4, 5, 6, 7, 8},"
-        " float[1] unit = {1}, int64[1] zero = {0}, int64[1] one = {1}",
-    )
-    asked = onnxpad.fix(before, validate=False)
-    assert {each.reason_code for each in asked.findings} == {Reason.NOT_WORKED_OUT}
-    result = onnxpad.fix(before, dims={"length": "1..50000"})
-    assert (result.undone, result.findings) == ((), ())
-    assert [change.after for change in result.changes] == ["Conv L 1+0, pads [1, 0]"] * 3
-    assert agree(before, result.model, [(1, 1, length) for length in (1, 2, 3, 50)]) == 4

@@ -6,12 +6,6 @@ from typing import Any, Final
 import pytest
 
 import onnxpad
-from onnxpad.facts import Analysis
-from onnxpad.graph import Graph
-from onnxpad.padding.crops import form_of
-from onnxpad.padding.padding import Padding
-from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.operators import read_transposed
 from tests.support import one
 from tests.support.rows import each_row, rows_below
 
@@ -105,34 +99,3 @@ def test_pads_that_are_equal_at_both_ends(attributes: str, after: str) -> None:
     found = onnxpad.check(model, symmetric_transpose=True).findings
     told = [each.message for each in found if each.code == "PAD404"]
     assert [after in each for each in told] == [True] * (after != "nothing")
-
-
-@each_row(
-    ("crop", "pads", "more", "symmetric"),
-    [
-        ((0, 0), (0, 0), 0, False), ((1, 2), (1, 2), 0, False), ((2, 1), (2, 1), 0, False),
-        ((0, -1), (0, 0), 1, False), ((1, -2), (1, 0), 2, False), ((0, 0), (0, 0), 0, True),
-        ((1, 1), (1, 1), 0, True), ((2, 1), (2, 2), 1, True), ((2, 0), (2, 2), 2, True),
-        ((1, -1), (1, 1), 2, True), ((0, -2), (0, 0), 2, True), ((-1, 0), None, 0, False),
-        ((0, -3), None, 0, False), ((0, -3), None, 0, True), ((0, 1), None, 0, True),
-        ((3, 0), None, 0, True), ((1, -2), None, 0, True),
-    ],
-)  # fmt: skip
-def test_the_form_of_a_crop(
-    crop: tuple[int, int], pads: tuple[int, int] | None, more: int, symmetric: bool
-) -> None:
-    """Of windows of three with a stride of 3; `pads` is None where there is none."""
-    weight = f"float[2, 3, 3] w = {{{', '.join(['1'] * 18)}}}"
-    body = "y = ConvTranspose <strides = [3]> (x, w)"
-    graph = Graph.from_proto(one(body, inputs="float[1, 2, 4] x", initializers=weight))
-    op = read_transposed(graph, Analysis(graph), *graph.nodes)
-    if pads is not None:
-        found = form_of(op, (crop,), symmetric=symmetric)
-        assert found == Padding((pads,), output_padding=(more,))
-        return
-    with pytest.raises(RefusalError) as refused:
-        form_of(op, (crop,), symmetric=symmetric)
-    assert (refused.value.code, refused.value.facts) == (
-        Reason.CROPS,
-        {"axis": 2, "crop": [*crop]},
-    )

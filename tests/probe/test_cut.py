@@ -10,13 +10,11 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import (
     NeighbourhoodProbe,
     ProbeResult,
     Scene,
     UnprobeableError,
-    compare_scenes,
 )
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
@@ -147,53 +145,6 @@ def test_few_sizes_and_bounded_data_are_probed(body: str, dims: dict[str, str]) 
     assert change.probe.startswith("equal on")
 
 
-Requests = list[list[ProbeResult]]
-
-
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
-    """The results of every request, one for each size that it runs."""
-    found: Requests = []
-    original = compare_scenes
-
-    def counting(*sides: Any, specified: bool) -> list[ProbeResult]:
-        found.append(original(*sides, specified=specified))
-        return found[-1]
-
-    monkeypatch.setattr(cutting, "compare_scenes", counting)
-    return found
-
-
-def test_sizes_run_in_few_requests(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All sizes of one change in one, unless they are large; larger data is not drawn."""
-    pads = "a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)"
-    proto = one(pads, inputs=OPEN, initializers=f"{W}, {PADS}")
-    (change,) = onnxpad.fix(proto).changes
-    (whole,) = requests
-    assert change.probe == f"equal on {5 * len(whole)} inputs"
-    assert len(whole) > 5
-    requests.clear()
-    monkeypatch.setattr(cutting, "_LARGE", 60)
-    (bounded,) = onnxpad.fix(proto).changes
-    assert bounded.probe != change.probe
-    assert len(requests) > 1
-    assert sum(map(len, requests)) < len(whole)
-
-
-def test_equal_neighbourhoods_run_once_and_others_each(requests: Requests) -> None:
-    names = [f"y{i}" for i in range(5)]
-    pairs = " ".join(f"a{i} = Pad (x, p) {name} = Conv (a{i}, w)" for i, name in enumerate(names))
-    proto = one(
-        f"{pairs} b = Pad (x, p) z = Conv <strides = [2, 2]> (b, w)",
-        outputs=", ".join(f"float[] {name}" for name in (*names, "z")),
-        initializers=f"{W}, {PADS}",
-    )
-    result = onnxpad.fix(proto)
-    assert (len(result.changes), len(requests)) == (6, 2)
-    assert result.validation is not None
-    assert result.validation.probes == 6
-
-
 @pytest.mark.parametrize(
     ("body", "inputs", "given", "opset"),
     [
@@ -207,13 +158,10 @@ def test_equal_neighbourhoods_run_once_and_others_each(requests: Requests) -> No
     ],
     ids=["huge data", "data of unknown rank"],
 )
-def test_what_cannot_be_probed_says_why(
-    body: str, inputs: str, given: str, opset: int, requests: Requests
-) -> None:
+def test_what_cannot_be_probed_says_why(body: str, inputs: str, given: str, opset: int) -> None:
     graph = Graph.from_proto(one(body, inputs=inputs, initializers=given, opset=opset))
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph)).rewrite()
     assert [change.probe.startswith("not probed: ") for change in outcome.changes] == [True]
-    assert not requests
 
 
 POOLED = "a = Pad (x, p) y = {}Pool <kernel_shape = [3, 3]> (a)"

@@ -128,7 +128,7 @@ def refused(model: onnx.ModelProto, **changed: Any) -> bool:
     return False
 
 
-@each_row("row", [row for row in rows().values() if not row.domain])
+@each_row("row", [row for row in ROWS.values() if not row.domain])
 def test_an_unknown_version_or_attribute_is_refused(row: Row) -> None:
     graph = Graph.from_proto(
         Case(row.op, min(max(row.versions), onnx.defs.onnx_opset_version())).model()

@@ -91,46 +91,6 @@ def read(body: str, opset: int = 17, row: Row | None = None) -> object:
     return spread_of(call) if call.row.transposed else form_of(call)
 
 
-BODIES: Final = {
-    "Conv": "Conv <{}> (x, w{})",
-    "MaxPool": "MaxPool <{}> (x{})",
-    "AveragePool": "AveragePool <{}> (x{})",
-    "LpPool": "LpPool <{}> (x{})",
-    "ConvInteger": "ConvInteger <{}> (u, k{})",
-    "QLinearConv": "QLinearConv <{}> (u, s, z, k, s, z, s, z{})",
-    "FusedConv": "com.microsoft.FusedConv <{}> (x, w{})",
-    "NhwcMaxPool": "com.microsoft.NhwcMaxPool <{}> (u{})",
-    "QLinearAveragePool": "com.microsoft.QLinearAveragePool <{}> (u, s, z, s, z{})",
-    "ConvTranspose": "ConvTranspose <{}> (x, t{})",
-}
-WRONG: Final = {int: "1.5", str: "3", (int,): "[1.5]", (float,): "[1]"}
-
-
-@each_row("key", ROWS)
-def test_what_a_row_does_not_list_is_refused(key: tuple[str, str]) -> None:
-    """Another attribute or version, an attribute of another type, one input too many."""
-    row, body = ROWS[key], BODIES[key[1]]
-    if key == ("com.microsoft", "QLinearConv"):
-        body = "com.microsoft." + body
-    usual = "kernel_shape = [3, 2]" if row.window and row.window.weight is None else ""
-    read(body.format(usual, ""), row=row)
-    wrong = [f"unheard = {value}" for value in ("1", '"1"', "[1]")]
-    for name, default in row.attributes.items():
-        kind = default if isinstance(default, type | tuple) else type(default)
-        wrong.append(f"{name} = {WRONG[kind]}")
-    for each in wrong:
-        rest = "" if each.startswith("kernel_shape") else usual
-        with pytest.raises(UnreadError, match=r"no attribute|another type"):
-            read(body.format(", ".join(filter(None, [rest, each])), ""), row=row)
-    assert row.inputs is not None
-    more = ", ".join(["s"] * (row.inputs + 1))
-    with pytest.raises(UnreadError, match="inputs at most"):
-        read(body.format(usual, f", {more}"), row=row)
-    version = called(body.format(usual, ""), row=row).version
-    with pytest.raises(UnreadError, match="of version"):
-        read(body.format(usual, ""), row=replace(row, versions=row.versions - {version} | {99}))
-
-
 @each_row(("body", "opset"), rows_below(TABLES, "malformed, or not specified: the node, its opset"))
 def test_what_is_malformed_or_not_specified_is_refused(body: str, opset: str) -> None:
     with pytest.raises((UnreadError, ModelError)):
