@@ -10,9 +10,8 @@ from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.shape_rules import fit, resized
+from onnxpad.facts.shape_rules import resized
 from onnxpad.graph import Graph
-from onnxpad.semantics.rows import FORMATS, INTEGERS
 from tests.support import one, parsed
 from tests.support.rows import each_row, rows_below
 
@@ -153,23 +152,6 @@ def test_deep_graph_needs_no_deep_stack() -> None:
     graph = Graph.from_proto(model)
     integers = Analysis(graph).integers(graph.tensor(f"s{depth}"))
     assert integers == (symbol("n", Sizes(last=LARGEST_SIZE)),)
-
-
-def test_types_hold_what_those_of_numpy_do() -> None:
-    for dtype, limits in INTEGERS.items():
-        info = np.iinfo(helper.tensor_dtype_to_np_dtype(dtype))
-        low, high = int(info.min), int(info.max)
-        assert limits == (low, high)
-        few = symbol("few", Sizes(1, 100))
-        for extent, is_held in (
-            (low, True), (high, True), (high + 1, False), (low - 1, False),
-            (few + (high - 100), True), (few + (high - 99), False),
-            (few + (low - 1), True), (few + (low - 2), False),
-        ):  # fmt: skip
-            assert isinstance(fit(extent, dtype), Unknown) is not is_held
-    for dtype in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16):
-        kind: Any = np.finfo(helper.tensor_dtype_to_np_dtype(dtype))
-        assert FORMATS[dtype] == (kind.nmant + 1, kind.minexp, kind.maxexp - 1)
 
 
 # Calls and bodies

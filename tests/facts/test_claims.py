@@ -8,15 +8,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-import numpy as np
 import onnx
 import pytest
 
-from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
+from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.shape_rules import DTYPES, FLOAT, SEVERAL, SHAPES
+from onnxpad.facts.shape_rules import DTYPES, SEVERAL, SHAPES
 from onnxpad.graph import Graph
-from onnxpad.semantics import numbers
 from onnxpad.semantics.operators import OPERATORS
 from tests.facts import drawn
 from tests.facts.agreement import compare
@@ -109,34 +107,6 @@ def test_what_rounds_or_overflows_is_unknown(name: str, body: str) -> None:
     value = Analysis(graph).value(graph.tensor("z"))
     assert value is not None
     assert [*map(type, value.data)] == [Unknown]
-
-
-@pytest.mark.parametrize("divisor", [3, -5, 7, 10, 49, 1000])
-@pytest.mark.parametrize("added", [0, 1, -3, 2**12 + 1])
-def test_a_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int, added: int) -> None:
-    """Next to multiples of the divisor and powers of two, where a rounding error would show."""
-    greatest = 2**24 - 2
-    while True:  # the greatest power of two up to which it is claimed
-        n = symbol("n", Sizes(last=greatest))
-        moved = numbers.divide(numbers.from_integer(n, FLOAT), float(divisor), FLOAT)
-        moved = numbers.add(moved, float(added), FLOAT) if added else moved
-        if not isinstance(moved, Unknown):
-            break
-        greatest //= 2
-    powers = abs(divisor) * (2 ** np.arange(24) - abs(added))
-    multiples = np.linspace(0, greatest // abs(divisor), 300).astype(np.int64) * abs(divisor)
-    near = np.concatenate([powers, -powers, multiples])[:, None] + np.arange(-3, 4)
-    given = np.unique(near[(near > 0) & (near <= greatest)])
-    sums = given.astype(np.float32) / np.float32(divisor) + np.float32(added)
-    for rounded, expected in (
-        (numbers.to_integer(numbers.floor(moved, FLOAT)), np.floor(sums)),
-        (numbers.to_integer(numbers.ceil(moved, FLOAT)), np.ceil(sums)),
-        (numbers.to_integer(moved), np.trunc(sums)),
-    ):
-        if isinstance(rounded, Unknown):  # the sign may change too late for a form
-            assert abs(added) > 3
-            continue
-        assert [evaluate(rounded, {"n": int(each)}) for each in given] == expected.tolist()
 
 
 # Random graphs

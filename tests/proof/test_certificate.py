@@ -197,24 +197,6 @@ def test_the_tensor_that_is_replaced_must_be_the_right_one() -> None:
                 at.settle(**replaced)
 
 
-@pytest.mark.parametrize("is_right", [True, False])
-def test_a_tensor_of_another_name_may_take_the_place(is_right: bool) -> None:
-    body = "a = Pad (x, p) y = Relu (a) s = Sigmoid (y)"
-    at = Edited(one(body, outputs="float[] s", initializers=f"{PADS}, float one = {{1}}"))
-    graph, old = at.graph, at.graph.tensor("y")
-    term = at.facts.reader.read(old)
-    relu = insert(at, "inner", "Relu", "x", "y")
-    inputs = [relu, graph.tensor("p"), *([] if is_right else [graph.tensor("one")])]
-    new = graph.insert("Pad", inputs, {}, before=at.node("s"), name="new")
-    graph.set_input(at.node("s"), 0, new)
-    if is_right:
-        at.settle(**{new.name: "y"})
-        assert at.facts.reader.read(new) is term
-    else:
-        with pytest.raises(DiffersError):
-            at.settle(**{new.name: "y"})
-
-
 def test_edits_one_after_another_are_settled_against_the_original() -> None:
     """What is proved equal stays so: a second step of two is no more allowed than the whole."""
     at = Edited()

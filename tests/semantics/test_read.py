@@ -10,12 +10,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
 from onnxpad.semantics.operators import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    OPERATORS,
-    Layout,
     WindowOp,
-    laid_out,
     read_pad,
     read_transposed,
     read_window,
@@ -127,22 +122,3 @@ def test_a_pad_of_negative_zeros_or_of_data_of_unknown_rank() -> None:
 def test_what_is_refused(body: str, opset: str) -> None:
     with pytest.raises((ModelError, UnreadError)):
         read(body, int(opset))
-
-
-def test_axes_by_layout() -> None:
-    row = OPERATORS["com.microsoft", "QLinearConv"].row
-    assert laid_out(row, {}).layout is laid_out(row, {"channels_last": 0}).layout is CHANNELS_FIRST
-    assert laid_out(row, {"channels_last": 1}).layout is CHANNELS_LAST
-    other = OPERATORS["", "QLinearConv"].row
-    assert laid_out(other, {"channels_last": 1}).layout is CHANNELS_FIRST
-    for layout, spatial, others in (
-        (CHANNELS_FIRST, "hw", "nc"), (CHANNELS_LAST, "ch", "nw"), (Layout(-1, 1), "nh", "cw"),
-    ):  # fmt: skip
-        assert "".join(layout.spatial("nchw")) == spatial
-        assert "".join(layout.others("nchw")) == others
-        assert layout.spatial(layout.full("hw", "-")) == ("h", "w")
-        assert layout.others(layout.full("hw", "-")) == ("-", "-")
-        assert layout.replaced("nchw", spatial) == tuple("nchw")
-        assert layout.rank(len(layout.axes(5))) == 5
-    for rank in range(3):  # such a tensor has no spatial axes
-        assert CHANNELS_FIRST.axes(rank) == CHANNELS_LAST.axes(rank) == ()

@@ -23,7 +23,7 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.pointwise import keeps_zero
 from onnxpad.semantics.rows import Passed, UnreadError
 from onnxpad.semantics.table import rows
-from tests.semantics.drawn_steps import OPS, Case, drawn, floats, ints, node, number, padded
+from tests.semantics.drawn_steps import OPS, Case, drawn, floats, ints, number, padded
 from tests.support import Array, attributes, parsed, ran
 from tests.support.rows import each_row, rows_below
 
@@ -144,19 +144,6 @@ def test_each_step_passes_some_padding(op: str) -> None:
         assert passed(Case(op, 24, layers=ONE))
     else:
         assert "padded" in (checked(drawn(seed, op)) for seed in range(80))
-
-
-def test_a_fill_that_is_no_number_passes_where_nothing_is_computed() -> None:
-    for fill in ("least", "excluded", Operand(2)):
-        layers = (replace(ONE[0], fill=fill),)
-        moved = passed(replace(node("Transpose", perm=[0, 2, 3, 1]), layers=layers))
-        assert moved is not None
-        assert moved.layers == (Layer(((0, 0), (1, 2), (0, 3), (0, 0)), fill),)
-        computed = passed(Case("Relu", layers=layers))
-        assert computed is not None
-        assert is_made(computed.layers[0].fill)
-        cropping = (Layer(((0, 0), (0, 0), (-1, 0), (0, 0)), fill),)
-        assert passed(Case("Relu", layers=cropping))
 
 
 SHAPES: Final = {"h": (2, 3, 1, 5), "l": (4, 1, 5)}
