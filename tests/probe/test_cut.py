@@ -14,7 +14,6 @@ from onnxpad.probe.cut import (
     NeighbourhoodProbe,
     ProbeResult,
     Scene,
-    UnprobeableError,
 )
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
@@ -203,51 +202,42 @@ def test_a_wrong_change_shows_without_the_proof(
     assert graph.model.to_bytes() == proto.SerializeToString()
 
 
-def result(runs: int, detail: str = "", *, ok: bool = True, repairs: bool = False) -> ProbeResult:
-    return ProbeResult(ok, runs, detail, repairs)
+FEW, NONE = ProbeResult(True, 3, ""), ProbeResult(True, 0, "")
+WHY, FAR = ProbeResult(True, 0, "why"), ProbeResult(False, 2, "far")
+MENDS, STOPS = ProbeResult(True, 3, "", True), ProbeResult(True, 0, "why", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("results", "same", "seen", "repaired", "count"),
     [
-        ([result(3), result(4)], True, "equal on 7 inputs", False, 1),
-        ([result(3), result(0, "why")], True, "equal on 3 inputs", False, 1),
-        ([result(3, repairs=True)], True, "equal on 3 inputs", True, 1),
-        ([result(3, repairs=True), result(3)], True, "equal on 6 inputs", False, 1),
-        ([result(0, "why", repairs=True)], None, "why", True, 0),
-        ([result(0), result(0, "why"), result(0, "late")], None, "why", False, 0),
-        ([result(0)], None, "not probed", False, 0),
-        ([result(3), result(2, "far", ok=False)], False, "far (data 1x3, 2)", False, 0),
+        ([FEW, FEW], True, "equal on 6 inputs", False, 1),
+        ([FEW, WHY], True, "equal on 3 inputs", False, 1),
+        ([MENDS], True, "equal on 3 inputs", True, 1),
+        ([MENDS, FEW], True, "equal on 6 inputs", False, 1),
+        ([STOPS], None, "why", True, 0),
+        ([NONE, WHY], None, "why", False, 0),
+        ([NONE], None, "not probed", False, 0),
+        ([FEW, FAR], False, "far (data 1x3, 2)", False, 0),
         ([], None, "not probed: no scene", False, 0),
-        ([UnprobeableError("open")], None, "not probed: open", False, 0),
     ],
 )
 @pytest.mark.parametrize("specified", [False, True])
 def test_what_a_probe_says_of_its_runs(
-    results: list[Any], same: bool | None, seen: str, repaired: bool, count: int, specified: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    results: list[ProbeResult], same: bool | None, seen: str, repaired: bool, count: int,
+    specified: bool, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     graph = Graph.from_proto(one("y = Relu (x)"))
     probe = NeighbourhoodProbe(graph)
 
-    def cuts(tensor: object, roots: object, scenes: Sequence[Scene]) -> Iterator[onnx.ModelProto]:
-        if results and isinstance(results[0], UnprobeableError):
-            raise results[0]
-        return iter([onnx.ModelProto()] * len(scenes))
-
-    def compared(
-        sides: Sequence[tuple[Scene, object, object]], specified_: bool
-    ) -> Iterator[tuple[Scene, ProbeResult]]:
-        assert specified_ is specified
+    def compared(sides: Sequence[tuple[Scene, object, object]], _: bool) -> Iterator[Any]:
         return ((scene, found) for (scene, *_), found in zip(sides, results, strict=False))
 
     monkeypatch.setattr(probe, "_compare", compared)
-    monkeypatch.setattr(probe, "_cuts", cuts)
+    monkeypatch.setattr(probe, "_cuts", lambda *_: iter([onnx.ModelProto()] * len(results)))
     scenes = tuple(
         (Scene(((1, place + 2), (2,)), {}), onnx.ModelProto()) for place in range(len(results))
     )
     found = probe.after(graph.tensor("y"), ["x"], scenes or "no scene", specified=specified)
     by = ", by onnx's reference evaluator" if specified and same else ""
     assert found == (same, seen + by)
-    assert probe.repaired == ({"y"} if repaired else set())
-    assert probe.count == count
+    assert (probe.repaired, probe.count) == ({"y"} if repaired else set(), count)
