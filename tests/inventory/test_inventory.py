@@ -54,6 +54,15 @@ def test_every_padding(body: str, expected: str) -> None:
     assert ("; ".join(map(told, sites(of(body)))) or "nothing") == expected
 
 
+FITS = "the conventions that a total fits, and not a part of it"
+
+
+@each_row(("body", "expected"), rows_below(ROWS, FITS))
+def test_a_convention_is_that_of_the_total(body: str, expected: str) -> None:
+    found = sites(of(body, f"{SQUARE}, int64[8] fed"))
+    assert (found[-1].convention or "none") == expected
+
+
 @pytest.mark.parametrize("names", [("n" * 1_000_000,) * 2, ("a\n<b>\x1b[2J*?[x]", "t")])
 def test_any_name_can_be_shown(names: tuple[str, str]) -> None:
     model = of("a = Pad (x, p) y = Conv (a, w)")

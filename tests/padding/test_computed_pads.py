@@ -94,6 +94,30 @@ def test_a_range_leaves_constant_pads_or_none(name: str) -> None:
 # SAME as a computed Pad
 
 
+@pytest.mark.parametrize(
+    ("operator", "side", "opset"),
+    [
+        ("Conv <kernel_shape = [3, 5], strides = [2, 3], {}> (x, w)", "UPPER", 11),
+        ("MaxPool <kernel_shape = [3, 3], strides = [2, 3], {}> (x)", "LOWER", 18),
+    ],
+)
+def test_dynamic_pad(operator: str, side: str, opset: int) -> None:
+    body = "y = " + operator.format(f'auto_pad = "SAME_{side}"')
+    weight = f"float[1, 2, 3, 5] w = {{{', '.join(str(i % 7 - 3) for i in range(30))}}}"
+    before = one(body, inputs="float[N, 2, H, V] x", initializers=weight, opset=opset)
+    result = onnxpad.fix(before, dynamic="pad", validate=False)
+    assert [change.code for change in result.changes] == ["PAD101"]
+    assert not attribute(result.model, "auto_pad")
+    assert agree(before, result.model, images(2)) == len(HEIGHTS)
+    assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
+
+
+def test_what_stays_says_which_sizes_it_depends_on() -> None:
+    pool = 'y = AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)'
+    (finding,) = onnxpad.fix(one(pool, inputs="float[N, 2, 8, V] x"), validate=False).findings
+    assert finding.evidence["axes"] == [3]
+
+
 def test_a_body_that_declares_its_input_wrongly_computes_no_amounts() -> None:
     """onnxruntime folds a Shape to what is declared, and enforces none of that in a body."""
     body = (
