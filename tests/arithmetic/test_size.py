@@ -309,6 +309,9 @@ def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:
     absorbed += [1 - first, n * first, size.where(first, 1, 2), size.where(n % 2, first, 1)]
     assert {str(getattr(extent, "reason", extent)) for extent in absorbed} == {"first"}
     assert first not in {second, 1, n}
+    assert first != n
+    assert size.where(first, n, n) == n == size.where(n, n, first), "no size is 0"
+    assert "height" in size.in_words(n + size.symbol("width"), "n")
     assert (size.always(first), size.bounds(first)) == (None, (None, None))
 
 
@@ -344,6 +347,8 @@ def test_what_is_refused() -> None:
     for extent in (n, Unknown("no shape")):
         with pytest.raises(TypeError, match="truth value"):
             bool(extent)
+    with pytest.raises(TypeError):
+        size.maximum(n, 1.5)  # type: ignore[arg-type]
     for value in (0, 33, 1056):
         with pytest.raises(ValueError, match="no admitted value"):
             size.evaluate(n, {"height": value})

@@ -45,13 +45,7 @@ def running(model: onnx.ModelProto) -> list[int]:
     return found
 
 
-GRAPHS: Final = (
-    "graphs that run at some sizes n of `x` alone: opset, nodes, constants; in words, if that is"
-    " all that is known"
-)
-
-
-@each_row("row", rows_below(ROWS, GRAPHS), at_once=4)
+@each_row("row", rows_below(ROWS, "graphs that run at some sizes of `x`"), at_once=4)
 def test_the_sizes_are_those_at_which_onnxruntime_runs(row: tuple[str, ...]) -> None:
     opset, body, initializers, *words = row
     given: Any = {"initializers": initializers, "opset": int(opset)}
@@ -69,10 +63,7 @@ def test_the_sizes_are_those_at_which_onnxruntime_runs(row: tuple[str, ...]) -> 
         assert runs[-1] == told.last
 
 
-STEPS: Final = "sizes n of `x` in steps, where every output needs it; 0 where they are not limited"
-
-
-@each_row(("step", "outputs", "body"), rows_below(ROWS, STEPS))
+@each_row(("step", "outputs", "body"), rows_below(ROWS, "steps between sizes; 0 for all sizes"))
 def test_sizes_are_narrowed_where_every_output_needs_it(step: str, outputs: str, body: str) -> None:
     """An empty name is no tensor, an empty part lets Concat pass, and no batch wants no data."""
     model = one(
@@ -183,13 +174,9 @@ INPUTS: Final = """
     float[1, 2, n, m] x, float[1, 2, n, 8] v, float[n, m] a, float[m, 5] b, int64[2] r,
     float[1, 2] c, float[0, 2, n, m] o, float[?, 2, n, m] f
 """
-ASKED: Final = (
-    "what each operator asks: the sizes up to 9 at which each condition holds, or whether it"
-    " always does"
-)
 
 
-@each_row(("expected", "opset", "body"), rows_below(ROWS, ASKED))
+@each_row(("expected", "opset", "body"), rows_below(ROWS, "what each operator asks of sizes"))
 def test_what_each_operator_asks(expected: str, opset: str, body: str) -> None:
     graph = Graph.from_proto(one(body, inputs=INPUTS, initializers=GIVEN, opset=int(opset)))
 

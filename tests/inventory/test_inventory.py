@@ -54,10 +54,7 @@ def test_every_padding(body: str, expected: str) -> None:
     assert ("; ".join(map(told, sites(of(body)))) or "nothing") == expected
 
 
-FITS = "the conventions that a total fits, and not a part of it"
-
-
-@each_row(("body", "expected"), rows_below(ROWS, FITS))
+@each_row(("body", "expected"), rows_below(ROWS, "conventions of a total"))
 def test_a_convention_is_that_of_the_total(body: str, expected: str) -> None:
     found = sites(of(body, f"{SQUARE}, int64[8] fed"))
     assert (found[-1].convention or "none") == expected
@@ -144,13 +141,9 @@ PADDING = {
     "ones": "pads = [1, 1, 1, 1]",
     "more": "pads = [2, 1, 1, 1]",
 }
-DIFFER = (
-    "differences: before, after, whether they differ, and do where what is upstream hides the"
-    " sizes of the one or the other"
-)
 
 
-@each_row(("before", "after", "expected"), rows_below(ROWS, DIFFER), at_once=3)
+@each_row(("before", "after", "expected"), rows_below(ROWS, "what differs"), at_once=3)
 def test_what_is_hidden_is_not_held_against_an_operator(
     before: str, after: str, expected: str
 ) -> None:

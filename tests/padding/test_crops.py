@@ -26,14 +26,13 @@ def site(body: str, outputs: str = "float[] y", height: str = "4", opset: int = 
     return onnxpad.show(model).sites[0]
 
 
-TAKEN: Final = "taken: nodes behind `t`, how that is written, the crop"
 BIASED: Final = UP.replace("w)", "w, two)")
 
 
 @each_row(
     ("body", "written", "amounts"),
     [
-        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, TAKEN)),
+        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, "what is taken")),
         (f"{BIASED} y = Pad (t, more, c)", "Pad downstream", "H 0+-1, W 0+-1"),  # with the bias
     ],
     at_once=4,
@@ -45,13 +44,10 @@ def test_what_is_taken(body: str, written: str, amounts: str) -> None:
     assert {(each.code, each.fixable) for each in found.findings} == {("PAD402", True)}
 
 
-STAYS: Final = "not all is taken: nodes behind `t`, further outputs, the crop, the reason"
-
-
 @each_row(
     ("body", "further", "amounts", "code"),
     [
-        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, STAYS)),
+        *((f"{UP} {body}", *told) for body, *told in rows_below(ROWS, "not all is taken")),
         (f"{BIASED.replace('two', 'b')} y = Pad (t, more)", "", "none", "crops"),
     ],
     at_once=6,
@@ -76,10 +72,7 @@ def test_the_operator_that_takes_a_crop_has_its_name(further: str) -> None:
     assert [node.name for node in nodes if node.op_type == "ConvTranspose"] == ["up"]
 
 
-OWN: Final = "its own: attributes, the height of the data, the crop, the reason where it is unknown"
-
-
-@each_row(("attributes", "height", "amounts", "code"), rows_below(ROWS, OWN), at_once=6)
+@each_row(("attributes", "height", "amounts", "code"), rows_below(ROWS, "its own crop"), at_once=6)
 def test_its_own_crop(attributes: str, height: str, amounts: str, code: str) -> None:
     found = site(f"y = ConvTranspose <{attributes}> (x, w)", height=height)
     assert found.amounts == amounts
@@ -91,7 +84,7 @@ def test_its_own_crop(attributes: str, height: str, amounts: str, code: str) -> 
 
 @each_row(
     ("attributes", "after"),
-    rows_below(ROWS, "with equal pads at both ends: attributes, what is made"),
+    rows_below(ROWS, "with equal pads at both ends"),
 )
 def test_pads_that_are_equal_at_both_ends(attributes: str, after: str) -> None:
     body = f"y = ConvTranspose <{attributes}> (x, w)"

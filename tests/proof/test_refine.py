@@ -16,7 +16,6 @@ from onnxpad.finding import Trust
 from onnxpad.proof import refine as refining
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import DiffersError, Stepped, Terms
-from onnxpad.semantics.layers import Layer, Operand
 from tests.proof import pairs
 from tests.proof.bodies import model
 from tests.proof.pairs import Read, codes, refined
@@ -149,10 +148,7 @@ def test_what_computes_something_else_is_another_term(before: str, after: str) -
     assert Read(model(before), terms).term() is not Read(model(after), terms).term()
 
 
-LAYERS: Final = "the layers around a term; a crop must be known not to be longer than its data"
-
-
-@each_row(("told", "body"), rows_below(ROWS, LAYERS), at_once=9)
+@each_row(("told", "body"), rows_below(ROWS, "the layers around a term"), at_once=9)
 def test_the_layers_around_a_term(told: str, body: str) -> None:
     """What only crops has no fill."""
     found = Read(model(body)).term()
@@ -162,31 +158,6 @@ def test_the_layers_around_a_term(told: str, body: str) -> None:
     assert " ".join(layers or ["none"]) == told
     assert found.bare.layers == ()
     assert found.is_open == bool(layers)
-
-
-def test_a_fill_that_an_operand_holds_is_its_term() -> None:
-    read = Read(model("y = Pad (x, p_1_2, f)"))
-    assert read.term().layers == (Layer(((0, 0), (0, 0), (1, 2)), Operand(read.term("f"))),)
-
-
-def test_the_value_of_an_early_pad_counts_where_it_is_no_layer() -> None:
-    """It may crop more than there is."""
-    old, terms = "y = Pad <pads = [0, 0, -2, 0, 0, 2], value = {}> (x)", Terms()
-    found = {Read(model(old.format(n), 10), terms).term() for n in ("0.0", "-0.0", "1.0", "1.0")}
-    assert len(found) == 3
-
-
-def test_what_a_window_reads_is_in_it_but_not_what_others_pad() -> None:
-    """Padding of the batch or the channels stays outside of a window's own; NaN is one fill."""
-    terms = Terms()
-    given = "int64[6] p = {1, 0, 1, 0, 0, 1}, int64[6] a = {1, 0, 0, 0, 0, 0}"
-    heads = []
-    for body in ("b = Pad (x, p, nan)", "c = Pad (x, a, nan) b = Pad (c, p_1_1, nan)"):
-        proto = model(f"{body} y = MaxPool <kernel_shape = [2]> (b)")
-        extra = onnx.parser.parse_graph(f"g () => () <{given}> {{ }}").initializer
-        proto.graph.initializer.extend(extra)
-        heads.append(Read(proto, terms).term().head)
-    assert heads[0] == heads[1]
 
 
 @each_row(("told", "body"), rows_below(ROWS, "whether two nodes of one graph are one term"))

@@ -111,12 +111,7 @@ def test_the_fill_of_own_padding(body: str, own: str) -> None:
     assert not divides_by_kernel(replace(form(body), version=19, ceil=True, counts=False))
 
 
-DEPARTS: Final = (
-    "where onnxruntime departs: begin, windows and whether it runs; the node, its opset and type"
-)
-
-
-@each_row(("placed", "body", "opset", "dtype"), rows_below(TABLES, DEPARTS))
+@each_row(("placed", "body", "opset", "dtype"), rows_below(TABLES, "where onnxruntime departs"))
 def test_where_onnxruntime_departs(placed: str, body: str, opset: str, dtype: str) -> None:
     """Drawn nodes show the same, but seldom: its limits, and what it makes of a negative total."""
     element = int(getattr(onnx.TensorProto, dtype))
@@ -166,12 +161,7 @@ def test_the_specification_places_windows_as_counted_one_by_one() -> None:
         assert ours is None or ours.runs == empty.runs
 
 
-LAYER: Final = (
-    "the layer of a transposed convolution: amounts and fill, what is so, its attributes and bias"
-)
-
-
-@each_row(("layer", "flags", "attributes", "bias"), rows_below(TABLES, LAYER))
+@each_row(("layer", "flags", "attributes", "bias"), rows_below(TABLES, "layers of transposed ones"))
 def test_a_transposed_convolution_has_one_layer(
     layer: str, flags: str, attributes: str, bias: str
 ) -> None:
