@@ -15,11 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
-from onnxpad.semantics.layers import (
-    Fill,
-    Layer,
-    Operand,
-)
+from onnxpad.semantics.layers import NEGATIVE_ZERO, Fill, Layer, Operand
 from onnxpad.semantics.pointwise import keeps_zero
 from onnxpad.semantics.rows import Passed, UnreadError
 from onnxpad.semantics.table import rows
@@ -209,3 +205,13 @@ def test_an_axis_that_is_padded_to_a_size_of_1_does_not_go() -> None:
     for body in ("Reshape (h, i2_3_5)", "Squeeze (h, i2)"):
         assert passed(case_of(body))
         assert passed(replace(case_of(body), layers=layers)) is None
+
+
+def test_other_layers_are_not_joined() -> None:
+    call = case_of("Concat <axis = 1> (x, u)").call()
+    step = call.row.step
+    assert step is not None
+    fills: tuple[Fill, ...] = (NEGATIVE_ZERO, 1)
+    for other in (*((replace(ONE[0], fill=fill),) for fill in fills), (), ONE * 2):
+        with pytest.raises(UnreadError):
+            step(call, [ONE, other])
