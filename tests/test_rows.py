@@ -1,7 +1,5 @@
 """Several rows of a table in one test: each is asked, and one that fails is named."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.support import rows
@@ -31,10 +29,3 @@ def test_each_row_is_asked_until_one_fails(monkeypatch: pytest.MonkeyPatch) -> N
     assert asked == [11, 13, 14, 35]
     assert (gap.id, gap.values) == ("two", ([("two", (2, 4))],))
     assert [(each.name, each.kwargs) for each in gap.marks] == [("skip", {"reason": "too old"})]
-
-
-def test_rows_stand_below_a_title(tmp_path: Path) -> None:
-    path = tmp_path / "rows.txt"
-    path.write_text("# one\na | b\n| c\n\n# two\nd\n")
-    assert rows.rows_below(path, "one") == [("a", "b"), ("", "c")]
-    assert rows.rows_below(path, "two") == [("d",)]

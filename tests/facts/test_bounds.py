@@ -256,3 +256,12 @@ def test_no_maximum_over_them_is_rewritten_nor_certified(told: str, body: str) -
     with pytest.raises(DiffersError) as caught:
         refined(before, after, "out")
     assert repr(told) in str(caught.value)
+
+
+def test_a_body_knows_what_the_graph_around_it_makes() -> None:
+    body = "a = Pad (x, p, low) m = Mul (a, four) y = If (b) <then_branch = t () => (float[] u) {"
+    main = graph_of(f"{body} u = Neg (m) }}>", "float[1, 2, 9, 8] x, bool b")
+    (inner,) = [each for each in main.inside() if "u" in each.outputs]
+    found = infinite(Analysis(inner, outer=Analysis(main)), inner.tensor("u"))
+    assert found is not None
+    assert found.name == "low"

@@ -98,9 +98,11 @@ def test_a_shape_gives_an_input_axes_and_an_initializer_none() -> None:
     both = "float[N, 2, height, 8] x, float[O, 2, 3, 3] w"
     proto = one(SAME, inputs=both, initializers=W)
     wrong: list[dict[str, Any]] = [{"shapes": {"w": (1, 2, 3, 3)}}, {"dims": {"O": 1}}]
-    for given in wrong:
+    wrong += [{"shapes": {"z": "1,2"}}]  # which is no tensor
+    sequence = one("y = Relu (x)", inputs="float[2, 3] x, seq(float[2]) z")
+    for given, model in zip(wrong, (proto, proto, sequence), strict=True):
         with pytest.raises(UsageError):
-            onnxpad.fix(proto, **given)
+            onnxpad.fix(model, **given)
     assert declared(onnxpad.fix(proto, shapes={"": "1,2,9,8"}).model)[0] == [1, 2, 9, 8]
     for shape, sizes in (((1, 2, 32, 32), "size 32x32"), ((1, 2, 32, None), "size 32x?")):
         half = SAME.replace("[2, 2]", "[2, 1]")

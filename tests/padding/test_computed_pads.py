@@ -97,13 +97,13 @@ def test_a_range_leaves_constant_pads_or_none(name: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "side", "opset"),
     [
-        ("Conv <kernel_shape = [3, 5], strides = [2, 3], {}> (x, w)", "UPPER", 11),
+        ("Conv <kernel_shape = [5, 5], strides = [4, 3], {}> (x, w)", "UPPER", 11),
         ("MaxPool <kernel_shape = [3, 3], strides = [2, 3], {}> (x)", "LOWER", 18),
     ],
 )
 def test_dynamic_pad(operator: str, side: str, opset: int) -> None:
     body = "y = " + operator.format(f'auto_pad = "SAME_{side}"')
-    weight = f"float[1, 2, 3, 5] w = {{{', '.join(str(i % 7 - 3) for i in range(30))}}}"
+    weight = f"float[1, 2, 5, 5] w = {{{', '.join(str(i % 7 - 3) for i in range(50))}}}"
     before = one(body, inputs="float[N, 2, H, V] x", initializers=weight, opset=opset)
     result = onnxpad.fix(before, dynamic="pad", validate=False)
     assert [change.code for change in result.changes] == ["PAD101"]
@@ -114,8 +114,10 @@ def test_dynamic_pad(operator: str, side: str, opset: int) -> None:
 
 def test_what_stays_says_which_sizes_it_depends_on() -> None:
     pool = 'y = AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)'
-    (finding,) = onnxpad.fix(one(pool, inputs="float[N, 2, 8, V] x"), validate=False).findings
-    assert finding.evidence["axes"] == [3]
+    for opset, code in ((17, Reason.OWN_PADDING_UNCOUNTED), (10, Reason.OPSET_TOO_OLD)):
+        model = one(pool, inputs="float[N, 2, 8, V] x", opset=opset)
+        (finding,) = onnxpad.fix(model, validate=False).findings
+        assert (finding.evidence["axes"], finding.evidence["no_pad"]) == ([3], code)
 
 
 def test_a_body_that_declares_its_input_wrongly_computes_no_amounts() -> None:
@@ -172,3 +174,16 @@ def test_a_computed_pad_folds_where_what_is_read_is_constant(
     if after:
         given = images(1)[4 * bool(dims) :]
         assert agree(before, result.model, given) == len(given)
+
+
+def test_amounts_of_the_greatest_of_two_open_sizes_are_not_worked_out() -> None:
+    """As images are padded to a square."""
+    body = (
+        "s = Shape (x) h = Gather (s, two) v = Gather (s, i3) m = Max (h, v) d = Sub (m, h)"
+        " b = Div (d, two) e = Sub (d, b) q = Concat <axis = 0> (none, b, zero, none, e, zero)"
+        ' a = Pad (x, q) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
+    )
+    given = "int64[1] i3 = {3}, int64[2] none = {0, 0}, int64[1] zero = {0}, int64[1] two = {2}"
+    model = one(body, inputs="float[1, 2, H, V] x", initializers=f"{W}, {given}")
+    found = {each.code: each.reason_code for each in onnxpad.check(model).findings}
+    assert found["PAD205"] == Reason.NOT_WORKED_OUT

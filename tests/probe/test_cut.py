@@ -116,17 +116,6 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
     assert len({id(model) for _, model in scenes}) == 1 < len(scenes)
 
 
-def test_magnified_data_stays_small() -> None:
-    """The data of the second convolution has 16 times the size."""
-    proto = one(
-        "t = ConvTranspose <strides = [16, 16]> (x, v) r = Relu (t) y = ConvTranspose (r, v)",
-        inputs="float[N, 2, H, V] x, float[2, 2, 16, 16] v",
-    )
-    heights = {scene.shapes[0][2] for scene, _ in cut(proto, "t")}
-    assert heights >= {16, 32, 48, 64}
-    assert max(heights) == 512
-
-
 @pytest.mark.parametrize(
     ("body", "dims"),
     [

@@ -156,7 +156,8 @@ def test_only_the_original_runs(after: str, ok: int) -> None:
 
 def test_inputs_of_any_size_begin_with_the_same_data() -> None:
     def drawn(*shape: int) -> list[np.ndarray[Any, Any]]:
-        found = _draws(((("x", TensorProto.FLOAT16), shape), (("i", TensorProto.UINT8), (3,))))
+        others = (("i", TensorProto.UINT8), (3,)), (("b", TensorProto.BOOL), ())
+        found = _draws(((("x", TensorProto.FLOAT16), shape), *others))
         assert {(each.feeds["x"].shape, each.feeds["x"].dtype.name) for each in found} == {
             (shape, "float16")
         }

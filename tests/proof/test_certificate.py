@@ -197,6 +197,17 @@ def test_the_tensor_that_is_replaced_must_be_the_right_one() -> None:
                 at.settle(**replaced)
 
 
+def test_a_new_node_that_was_altered_is_refused() -> None:
+    """Facts of its tensor may be those of before."""
+    at = Edited()
+    new = insert(at, "new", "Neg", "r", "other")
+    assert new.producer is not None
+    at.graph.replace_op(new.producer, "Identity", [at.graph.tensor("r")], {})
+    at.graph.set_input(at.node("other"), 0, new)
+    with pytest.raises(DiffersError):
+        at.settle()
+
+
 def test_edits_one_after_another_are_settled_against_the_original() -> None:
     """What is proved equal stays so: a second step of two is no more allowed than the whole."""
     at = Edited()

@@ -171,7 +171,7 @@ def test_padding_stays(row: Row, body: str, code: str | None) -> None:
 
 def test_a_zero_point_channels_and_versions() -> None:
     point = "uint8 z = {9}, uint8[3, 2, 3, 3] u = {" + ", ".join("1" * 54) + "}, uint8 nine = {%d}"
-    body = "a = Pad (x, p, nine) y = com.acme.Own (a, u, z)"
+    body = "a = Pad (x, p, nine) y = com.acme.Own <more = 1.5> (a, u, z)"
     with onnxpad.registered(own(weight=1, zero_point=2)):
         models = [acme(body, "uint8[1, 2, 9, 8] x", point % n, outputs="uint8[] y") for n in (9, 0)]
         assert [onnxpad.fix(model).changed for model in models] == [True, False]
