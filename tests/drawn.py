@@ -11,7 +11,6 @@ from tests.arithmetic import drawn_formulas as formulas
 from tests.facts import drawn as claims
 from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites as sites
-from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import models as optimised
@@ -35,7 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         predictions.LINES.keep,
         frameworks.CASES.keep,
         frameworks.LINES.keep,
-        cuts.LINES.keep,
         inputs.LINES.keep,
         arrays.LINES.keep,
         cases.keep,

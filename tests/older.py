@@ -16,16 +16,14 @@ GAPS: Final = """
 onnxruntime before 1.24 follows links to external data out of the folder of the model
   tests/file/test_external_data.py::TestLinks::test_are_no_data_for_another_model_beside_them
 onnxruntime before 1.24 ends the process where the first zero point of ConvInteger is left out
-  tests/padding/test_proposal.py::test_an_empty_name_is_no_zero_point
+  tests/padding/test_quantised.py::test_an_empty_name_is_no_zero_point
 onnxruntime before 1.24 rounds more of this model's sums than a reference may differ by
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_their_frameworks[same_paddle]
 onnxruntime before 1.24 runs a model that has one function twice
   tests/runtimes/onnxruntime/test_predictions.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
-  tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[the least of int8]
-  tests/padding/test_proposal.py::test_a_pad_of_the_zero_point_folds[below zero]
-  tests/padding/test_proposal.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8]
-  tests/facts/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
+  tests/padding/test_quantised.py::test_a_pad_of_the_zero_point_folds_*[int8 * folds]
+  tests/padding/test_quantised.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
   tests/exported/test_each_style.py::test_probes_*[functions_onnxscript-*
@@ -42,7 +40,6 @@ onnxruntime before 1.28 runs operators with negative pads, and has pools round u
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[a crop becomes pads]
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[nothing is appended]
 onnxruntime before 1.29 has pools differ where a last window begins or ends in the padding
-  tests/arithmetic/test_window.py::test_onnxruntime_pool_with_pads[*
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
@@ -62,13 +59,13 @@ onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxru
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
-  tests/facts/test_drawn_claims.py::test_what_is_claimed*[opset 11, from 180]
-  tests/facts/test_drawn_claims.py::test_what_is_claimed*[opset 15, from 120]
+  tests/facts/test_claims.py::test_what_is_claimed*[opset 11, from 180]
+  tests/facts/test_claims.py::test_what_is_claimed*[opset 15, from 120]
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: int4*
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: bfloat16*
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: float8*
   tests/test_drawn.py::test_what_is_said[validation.drawn_verdicts: *TopK (h, k) | y, i: h = Sqrt*
-  tests/facts/test_signs.py::test_what_is_called_non_negative_is[(24,*
+  tests/facts/test_bounds.py::test_what_is_called_non_negative_is[(24,*
   tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
   tests/graph/test_graph.py::TestConstants::test_values[16-*
   tests/graph/test_graph.py::TestConstants::test_values[17-*

@@ -13,8 +13,6 @@ from onnx import helper
 from onnxpad.arithmetic.window import Window
 from tests.support import run, session
 
-LOWEST = float(np.finfo(np.float32).min)
-
 
 def taps(window: Window, start: int) -> range:
     """Positions that a window starting at `start` reads."""

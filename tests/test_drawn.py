@@ -12,7 +12,6 @@ from tests.arithmetic import drawn_formulas
 from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites
 from tests.older import gap_of
-from tests.probe import drawn_cuts
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn
 from tests.validation import arrays, drawn_inputs, drawn_verdicts
@@ -24,7 +23,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     frameworks,
     drawn_sites,
-    drawn_cuts,
     pairs,
     drawn,
     arrays,

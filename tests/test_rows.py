@@ -3,59 +3,29 @@
 import pytest
 
 from tests.support import rows
-from tests.support.rows import each_row
 
 ROWS = [(1, 1), pytest.param(2, 4, id="two"), (3, 9), (4, 15), (5, 25)]
 
 
-def test_each_row_is_asked_until_one_fails() -> None:
+def test_each_row_is_asked_until_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that an old package lacks is a test of its own, which is skipped."""
+    gaps = {f"{__name__.replace('.', '/')}.py::holds[two]": "too old"}
+    monkeypatch.setattr(rows, "gap_of", lambda test: gaps.get(test, ""))
     asked = []
 
-    @each_row("number, square", ROWS, at_once=2)
     def holds(number: int, square: int, *, more: int) -> None:
         asked.append(number + more)
         assert number * number == square
 
-    (mark,) = vars(holds)["pytestmark"]
-    name, parts = mark.args
+    holds.__qualname__ = "holds"
+    together = rows.each_row("number, square", ROWS, at_once=3)(holds)
+    (mark,) = vars(together)["pytestmark"]
+    name, (first, second, gap) = mark.args
     assert name == "rows"
-    holds(rows=parts[0], more=10)
     with pytest.raises(AssertionError) as error:
-        holds(rows=parts[1], more=20)
+        together(rows=first, more=10)
     assert error.value.__notes__ == ["in the row (4, 15)"]
-    holds(rows=parts[2], more=30)
-    assert asked == [11, 12, 23, 24, 35]
-
-
-def test_a_row_of_one_value_is_that_value() -> None:
-    asked = []
-
-    @each_row("given", [(1, 2), [3]])
-    def holds(given: object) -> None:
-        asked.append(given)
-
-    (mark,) = vars(holds)["pytestmark"]
-    holds(rows=mark.args[1][0])
-    assert asked == [(1, 2), [3]]
-
-
-def test_a_row_that_an_old_package_lacks_is_skipped_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    here = f"{__name__.replace('.', '/')}.py"
-    gaps = {f"{here}::TestTable::holds[two]": "too old"}
-    monkeypatch.setattr(rows, "gap_of", lambda test: gaps.get(test, ""))
-
-    def holds(number: int, square: int) -> None:
-        assert number * number == square
-
-    holds.__qualname__ = "TestTable.holds"
-    (mark,) = vars(rows.each_row("number, square", ROWS, at_once=3)(holds))["pytestmark"]
-    first, second, gap = mark.args[1]
-    assert [[name for name, _ in part] for part in (first, second)] == [
-        ["(1, 1)", "(3, 9)", "(4, 15)"],
-        ["(5, 25)"],
-    ]
+    together(rows=second, more=30)
+    assert asked == [11, 13, 14, 35]
     assert (gap.id, gap.values) == ("two", ([("two", (2, 4))],))
-    (skip,) = gap.marks
-    assert (skip.name, skip.kwargs) == ("skip", {"reason": "too old"})
+    assert [(each.name, each.kwargs) for each in gap.marks] == [("skip", {"reason": "too old"})]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from onnxpad.arithmetic import size, window
+from onnxpad.arithmetic import size
 from onnxpad.arithmetic.quasi_affine import ANY
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
 from tests.support.lines import Lines
@@ -66,9 +66,6 @@ def said(line: str) -> str:
     asked = line.partition("  =>  ")[0]
     symbols = {name: size.symbol(name, sizes) for name, sizes in domains(asked).items()}
     text = asked.partition(": ")[2]
-    if text.startswith("window"):
-        (name,) = symbols
-        return f"{asked}  =>  {_window_told(text, symbols[name])}"
     found: Extent = computed(text, symbols, FUNCTIONS)
     return f"{asked}  =>  {_told(found, asked, symbols)}"
 
@@ -97,37 +94,6 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
             form = found.terms[0][1]
             says.append(f"form {size.recognise(form, symbol)}")
     return "; ".join(filter(None, says))
-
-
-def _window_told(text: str, extent: Extent) -> str:
-    """What a window makes of an open size, as in `window 3/2/1 1+0`; of its pools with `ceil` 1."""
-    kernel, stride, dilation, begin, end = map(int, re.findall(r"-?\d+", text))
-    sliding = window.Window(kernel, stride, dilation)
-    out = window.output_size(extent, sliding, begin, end)
-    pools = [
-        window.pool_output_size(extent, sliding, begin, end, ceil_mode=each)
-        for each in (False, True)
-    ]
-    spread = window.transposed_output_size(extent, sliding, begin, end, 1)
-    says: dict[str, object] = {"out": out, "pool": pools[0], "ceil": pools[1], "spread": spread}
-    for odd in ("end", "begin"):
-        says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
-        says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
-        named = dict(zip(("begin", "end", "out"), (*pairs, out), strict=True))
-        says[f"table {odd}"] = size.table_of(named, extent)
-    says["read"] = window.end_read(extent, sliding, begin, pools[1])
-    says["without ceil"] = window.end_without_ceil(extent, sliding, begin, end)
-    for least in (0, 3):
-        last = -begin + (out - 1) * stride
-        some = size.less_equal(least, extent)
-        says[f"meets from {least}"] = window.meets_data(sliding, extent, -begin, last, some)
-    return "; ".join(f"{name} {_all(value)}" for name, value in says.items())
-
-
-def _all(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_all, value))})"
-    return _unknown(value) if isinstance(value, Unknown) else str(value)
 
 
 def _unknown(found: Extent) -> str:

@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
@@ -21,47 +20,6 @@ REFUSALS = (Fail, InvalidArgument, RuntimeException)
 """What onnxruntime raises for a model or a size that it does not run."""
 
 Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
-
-
-def single(
-    op: str, inputs: Mapping[str, Array], opset: int = 17, outputs: int = 1, **attributes: Any
-) -> onnx.ModelProto:
-    """A model of one node with initializers for inputs, and `y0`, `y1`, ... for outputs.
-
-    An input whose name begins with `_` is left out.
-    """
-    given = ["" if name.startswith("_") else name for name in inputs]
-    constants = [numpy_helper.from_array(inputs[name], name) for name in given if name]
-    results = [f"y{index}" for index in range(outputs)]
-    graph = helper.make_graph(
-        [helper.make_node(op, given, results, **attributes)],
-        "single",
-        [],
-        [onnx.ValueInfoProto(name=name) for name in results],
-        constants,
-    )
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
-
-
-def together(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
-    """One model of several that have no inputs; names of the n-th begin with `n.`."""
-    whole = onnx.ModelProto()
-    whole.CopyFrom(models[0])
-    whole.graph.Clear()
-    whole.graph.name = "together"
-    for place, model in enumerate(models):
-        for node in model.graph.node:
-            added = whole.graph.node.add()
-            added.CopyFrom(node)
-            added.input[:] = [f"{place}.{name}" if name else "" for name in node.input]
-            added.output[:] = [f"{place}.{name}" if name else "" for name in node.output]
-        for constant in model.graph.initializer:
-            whole.graph.initializer.add().CopyFrom(constant)
-            whole.graph.initializer[-1].name = f"{place}.{constant.name}"
-        for value in model.graph.output:
-            whole.graph.output.add().CopyFrom(value)
-            whole.graph.output[-1].name = f"{place}.{value.name}"
-    return whole
 
 
 def element(item: object, sizes: Mapping[str, int]) -> float | None:

@@ -2,8 +2,6 @@
 
 import random
 from collections.abc import Collection
-from itertools import product
-from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +16,8 @@ from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand
 from onnxpad.semantics.rows import Call, Passed, Row, UnreadError
 from onnxpad.semantics.transposed import spread_of
 from onnxpad.semantics.window import WindowForm
-from tests.support import Array
+from tests.semantics.drawn_steps import padded
+from tests.support import Array, ran, run
 
 ROWS: Final = {**meaning.WINDOWS, **meaning.TRANSPOSED}
 TYPES: Final = {
@@ -30,6 +29,9 @@ TYPES: Final = {
 }
 """The element types that onnxruntime has a kernel for, where that is not float32 alone."""
 FLAGS: Final = frozenset({"ceil_mode", "channels_last", "count_include_pad", "storage_order"})
+PADDING: Final = frozenset(
+    {"auto_pad", "pads", "ceil_mode", "count_include_pad", "output_shape", "output_padding"}
+)
 NO_KERNEL: Final = {"AveragePool": {1}}
 """Versions that onnxruntime does not run."""
 
@@ -162,113 +164,97 @@ class Drawing:
 
 
 def computed(drawn: Drawn) -> Array | None:
-    """What onnxruntime computes of a node, by its form and that engine; None if it refuses it."""
+    """What onnxruntime computes by what is read of a node; None if it refuses the node.
+
+    The padding is written out around the data, and the node run without any of its own.
+    """
     call, data = drawn.call(), drawn.inputs[0]
     if call.row.transposed is not None:
-        return _spread(spread_of(call), drawn.inputs)
+        return _spread(drawn, spread_of(call))
     form = meaning.form_of(call)
-    axes: list[_Axis] = []
-    for axis, place in enumerate(form.spatial):
-        placed = _placed(form, axis, data, place, drawn.sizes)
-        if placed is None:
-            return None
-        axes.append(placed)
-    if form.after:
-        data = np.moveaxis(data, -1, 1)
-    found = _combined(form, *_read(form, data, axes, drawn.inputs), drawn.inputs)
-    return np.moveaxis(found, 1, -1) if form.after else found
-
-
-class _Axis(NamedTuple):
-    """The windows along one axis: the places that each reads, and where padding begins and ends."""
-
-    places: Array
-    first: int
-    stop: int
-
-
-def _placed(
-    form: WindowForm, axis: int, data: Array, place: int, sizes: dict[str, int]
-) -> _Axis | None:
-    """The windows along an axis; None where onnxruntime does not run the node."""
-    size, window = data.shape[place], form.axes[axis]
-    found = meaning.onnxruntime(form, axis, size, helper.np_dtype_to_tensor_dtype(data.dtype))
-    if found is None:
-        return None
-    if isinstance(found.windows, Unknown):
-        raise UnreadError(found.windows.reason)
-    begin, end, windows, runs = (evaluate(each, sizes) for each in found)
-    if not runs or windows < (1 if form.window.rounding == "floor" else 0):
-        return None
-    taps = np.arange(evaluate(window.kernel, sizes)) * window.dilation
-    places = np.arange(windows)[:, None] * window.stride - begin + taps
-    return _Axis(places, -begin, size + end)
-
-
-def _read(
-    form: WindowForm, data: Array, axes: list[_Axis], inputs: tuple[Array, ...]
-) -> tuple[Array, Array]:
-    """What each window reads, and whether that counts in the divisor of an average.
-
-    Both have the axes batch, channels, windows, taps.
-    """
-    fill: Any = 0 if form.own == EXCLUDED else form.own
-    if isinstance(fill, Operand):
-        fill = inputs[int(str(fill.of))]
-    elif fill == LEAST:
-        fill = (np.finfo if data.dtype.kind == "f" else np.iinfo)(data.dtype).min
+    dtype = helper.np_dtype_to_tensor_dtype(data.dtype)
+    fill = _fill(form, data, drawn.inputs)
+    is_average = form.kind.endswith("AveragePool")
+    if is_average and form.window.zero_point is not None:
+        data, fill = data.astype(np.float32) - drawn.inputs[2], 0
+    counted, counts = np.ones(data.shape, bool), list[int]()
     own = form.own != EXCLUDED
     beyond = own and (form.window.own != EXCLUDED or meaning.divides_by_kernel(form))
-    values, counted = data, np.ones(data.shape, bool)
-    for number, (places, first, stop) in enumerate(axes):
-        at = 2 + 2 * number
-        inside = (places >= 0) & (places < values.shape[at])
-        padded = (places >= first) & (places < stop)
-        counts = np.where(padded | inside, own | inside, beyond)
-        broad = (1,) * at + places.shape + (1,) * (values.ndim - at - 1)
-        counted = _taken(counted, at, places) & counts.reshape(broad)
-        values = np.where(inside.reshape(broad), _taken(values, at, places), fill)
-    last = 2 + 2 * len(axes)
-    order = (0, 1, *range(2, last, 2), *range(3, last, 2))
-    windows, taps = zip(*(axis.places.shape for axis in axes), strict=True)
-    shape = (*data.shape[:2], *windows, prod(taps))
-    return values.transpose(order).reshape(shape), counted.transpose(order).reshape(shape)
+    for axis, (place, window) in enumerate(zip(form.spatial, form.axes, strict=True)):
+        size = data.shape[place]
+        found = meaning.onnxruntime(form, axis, size, dtype)
+        if found is None:
+            return None
+        if isinstance(found.windows, Unknown):
+            raise UnreadError(found.windows.reason)
+        begin, end, count, runs = (evaluate(each, drawn.sizes) for each in found)
+        if not runs or count < (1 if form.window.rounding == "floor" else 0):
+            return None
+        reach = (max(count, 1) - 1) * window.stride + evaluate(window.extent, drawn.sizes)
+        at = np.arange(-begin, reach - begin)
+        data, counted = _wide(data, place, at, fill), _wide(counted, place, at, own)
+        outside = np.moveaxis(counted, place, 0)
+        outside[at >= size + end] &= beyond
+        counts.append(count)
+    result = _averaged(form, data, counted) if is_average else _bare(drawn, data)
+    if result is not None and is_average and form.window.zero_point is not None:
+        result = _saturated(result, drawn.inputs[4])  # its rounding is its own
+    for place, count in zip(form.spatial, counts, strict=True):
+        result = None if result is None else result.take(range(count), place)
+    return result
 
 
-def _taken(data: Array, at: int, places: Array) -> Array:
-    """The elements at places of an axis, which become two axes; the nearest ones outside."""
-    if data.shape[at]:
-        return np.take(data, np.clip(places, 0, data.shape[at] - 1), axis=at)
-    return np.zeros((*data.shape[:at], *places.shape, *data.shape[at + 1 :]), data.dtype)
+def _fill(form: WindowForm, data: Array, inputs: tuple[Array, ...]) -> Any:
+    if isinstance(form.own, Operand):
+        return inputs[int(str(form.own.of))]
+    if form.own == LEAST:
+        return (np.finfo if data.dtype.kind == "f" else np.iinfo)(data.dtype).min
+    return 0 if form.own == EXCLUDED else form.own
 
 
-def _combined(form: WindowForm, values: Array, counted: Array, inputs: tuple[Array, ...]) -> Array:
-    """What an operator makes of what its windows read, channels second."""
-    kind = form.kind.rpartition(".")[2]
-    said: dict[str, Any] = {name: value for name, _, value in form.others}
-    if kind.endswith("MaxPool"):
-        return np.asarray(values.max(-1))
-    if kind == "LpPool":
-        power = said.get("p", 2)
-        return np.asarray((np.abs(values.astype(float)) ** power).sum(-1) ** (1 / power))
-    if kind == "AveragePool":
-        return _average(values, counted)
-    zero = inputs[2] if form.window.zero_point is not None and len(inputs) > 2 else 0
-    values = values.astype(float) - zero
-    if kind == "QLinearAveragePool":  # its rounding is its own
-        return _saturated(_average(values, counted), inputs[4])
-    weight = inputs[form.window.weight or 0].astype(float)
-    groups = said.get("group", 1)
-    if kind == "ConvInteger":
-        return _convolved(values, weight - (inputs[3] if len(inputs) > 3 else 0), groups)
-    bias = 8 if kind == "QLinearConv" else 2
-    added = inputs[bias] if len(inputs) > bias else np.zeros(1)
-    added = added.reshape(-1, *(1,) * len(form.axes))
-    if kind == "QLinearConv":
-        sums = _convolved(values, weight - inputs[5], groups) + added
-        return _saturated(np.rint(sums * inputs[1] * inputs[4] / inputs[6]), inputs[7])
-    sums = _convolved(values, weight, groups) + added
-    return np.maximum(sums, 0) if said.get("activation") == "Relu" else sums
+def _wide(data: Array, place: int, at: Array, fill: Any) -> Array:
+    """The elements at positions of an axis, and a fill outside."""
+    inside = (at >= 0) & (at < data.shape[place])
+    shape = [len(at) if axis == place else size for axis, size in enumerate(data.shape)]
+    wide = np.full(shape, fill, data.dtype)
+    np.moveaxis(wide, place, 0)[inside] = np.moveaxis(data.take(at[inside], place), place, 0)
+    return wide
+
+
+def _bare(drawn: Drawn, data: Array, **given: Any) -> Array | None:
+    """What the node computes of other data without what says its padding."""
+    model = onnx.ModelProto()
+    model.CopyFrom(drawn.model)
+    (node,) = model.graph.node
+    kept = [each for each in node.attribute if each.name not in PADDING]
+    del node.attribute[:]
+    node.attribute.extend(kept + [helper.make_attribute(*each) for each in given.items()])
+    for value in model.graph.input:
+        value.type.tensor_type.ClearField("shape")
+    found = ran(model, {**drawn.feeds, "i0": data})
+    return None if isinstance(found, str) else found[0]
+
+
+def _averaged(form: WindowForm, data: Array, counted: Array) -> Array | None:
+    """The sum of what windows read, by how much of that counts."""
+    axes: dict[str, Any] = {
+        "kernel_shape": [axis.kernel for axis in form.axes],
+        "strides": [axis.stride for axis in form.axes],
+        "dilations": [axis.dilation for axis in form.axes],
+    }
+    node = helper.make_node("AveragePool", ["x"], ["y"], **axes)
+    ends = [onnx.ValueInfoProto(name="y")]
+    value = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)
+    model = helper.make_model(
+        helper.make_graph([node], "g", [value], ends),
+        opset_imports=[helper.make_opsetid("", 22)],
+        ir_version=8,
+    )
+    last = -1 if form.after else 1
+    (values,), (shares,) = (
+        run(model, {"x": np.moveaxis(each, last, 1).astype(np.float32)}) for each in (data, counted)
+    )
+    return np.moveaxis(values / np.maximum(shares, 1e-9), 1, last)
 
 
 def _saturated(values: Array, zero: Array) -> Array:
@@ -276,51 +262,13 @@ def _saturated(values: Array, zero: Array) -> Array:
     return np.asarray(np.clip(values + zero, ends.min, ends.max))
 
 
-def _average(values: Array, counted: Array) -> Array:
-    return np.asarray((values * counted).sum(-1) / np.maximum(counted.sum(-1), 1))
-
-
-def _convolved(values: Array, weight: Array, groups: int) -> Array:
-    flat = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
-    parts = np.split(values, groups, axis=1)
-    pairs = zip(parts, flat, strict=True)
-    return np.concatenate([np.einsum("nc...k,mck->nm...", *each) for each in pairs], axis=1)
-
-
-def _spread(found: Passed, inputs: tuple[Array, ...]) -> Array | None:
+def _spread(drawn: Drawn, found: Passed) -> Array | None:
     """The full result of a transposed convolution, and the layer around it."""
-    data, weight, *bias = inputs
     if not found.runs:
         return None
-    _, _, axes, written, further, _ = found.key
+    _, _, axes, _, further, _ = found.key
     assert isinstance(axes, tuple)
-    assert isinstance(written, tuple)
-    groups = {name: value for name, _, value in written}["group"]
-    ahead = [(size - 1) * axis.stride for size, axis in zip(data.shape[2:], axes, strict=True)]
-    sizes = [
-        size + axis.extent + (axis.stride - 1) * bool(further)
-        for size, axis in zip(ahead, axes, strict=True)
-    ]
-    if min(sizes) < 0:
-        return None
-    line = np.zeros((len(data), weight.shape[1] * groups, *sizes))
-    parts = [*zip(np.split(data, groups, 1), np.split(weight, groups, 0), strict=True)]
-    for taps in product(*map(range, weight.shape[2:])):
-        one: Any = (..., *taps)
-        products = [np.einsum("nc...,cm->nm...", x, w[one]) for x, w in parts]
-        at = tuple(
-            slice(tap * axis.dilation, max(tap * axis.dilation + size + 1, 0), axis.stride)
-            for tap, axis, size in zip(taps, axes, ahead, strict=True)
-        )
-        line[:, :, *at] += np.concatenate(products, axis=1)
-    if bias:
-        line += bias[0].reshape(-1, *(1,) * len(axes))
-    for layer in found.layers:
-        for axis, pair in enumerate(layer.amounts):
-            begin, end = (evaluate(each, {}) for each in pair)
-            kept = range(max(-begin, 0), line.shape[axis] - max(-end, 0))
-            pads = [(0, 0)] * line.ndim
-            pads[axis] = max(begin, 0), max(end, 0)
-            fill = np.float64(str(layer.fill))
-            line = np.pad(np.take(line, kept, axis), pads, constant_values=fill)
-    return line if line.size else None
+    more = {"output_padding": [axis.stride - 1 for axis in axes]} if further else {}
+    line = _bare(drawn, drawn.inputs[0], **more)
+    whole = None if line is None else padded(line, found.layers)
+    return whole if whole is not None and whole.size else None

@@ -4,8 +4,10 @@ Each result on padded data is compared with layers around the result on bare dat
 of the key alone, where the key says everything, so equal keys give equal results.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,22 +15,16 @@ import pytest
 from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
-from onnxpad.semantics.layers import (
-    NEGATIVE_ZERO,
-    Fill,
-    Layer,
-    Layers,
-    Operand,
-)
+from onnxpad.semantics.layers import NEGATIVE_ZERO, Fill, Layer, Operand
 from onnxpad.semantics.pointwise import keeps_zero
 from onnxpad.semantics.rows import Passed, UnreadError
 from onnxpad.semantics.table import rows
-from tests.semantics.drawn_steps import OPS, Case, drawn, floats, ints, node, number, padded
-from tests.support import Array, ran
-from tests.support.rows import each_row
+from tests.semantics.drawn_steps import OPS, Case, drawn, floats, ints, number, padded
+from tests.support import Array, attributes, parsed, ran
+from tests.support.rows import each_row, rows_below
 
 FAST: Final = 150
-LOW: Final = np.array(0, np.float32)
+ROWS: Final = Path(__file__).with_name("rows.txt")
 ONE: Final = (Layer(((0, 0), (0, 0), (1, 2), (0, 3)), 0),)
 
 
@@ -84,19 +80,16 @@ def is_made(fill: Fill) -> bool:
     return isinstance(fill, Operand) and fill.steps > 0
 
 
-def same(whole: Array, expected: Array, layers: Layers, *, rounds: bool = False) -> bool:
-    """Whether two arrays have the same bits, but for signs of zeros that the layers leave open.
+def same(whole: Array, expected: Array, *, rounds: bool) -> bool:
+    """Whether two arrays have the same bits.
 
     Kernels that work on several elements at a time round some otherwise than those at an end.
     """
-    if (
-        rounds
-        and whole.shape == expected.shape
-        and np.allclose(whole, expected, 1e-6, equal_nan=True)
-    ):
+    if (whole.shape, whole.dtype) != (expected.shape, expected.dtype):
+        return False
+    if rounds and np.allclose(whole, expected, 1e-6, equal_nan=True):
         whole, expected = (np.where(expected == 0, each, 1) for each in (whole, expected))
-    alike = (whole.shape, whole.dtype) == (expected.shape, expected.dtype)
-    return alike and whole.tobytes() == np.ascontiguousarray(expected).tobytes()
+    return whole.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
 def checked(case: Case) -> str:
@@ -127,7 +120,7 @@ def checked(case: Case) -> str:
         if whole[output].shape == hidden.shape:
             expected = np.where(hidden, whole[output], expected)
         rounds = rows()["", case.op].step is keeps_zero
-        assert same(whole[output], expected, told.layers, rounds=rounds), (case, told)
+        assert same(whole[output], expected, rounds=rounds), (case, told)
     return "padded" if case.layers else "bare"
 
 
@@ -149,153 +142,76 @@ def test_each_step_passes_some_padding(op: str) -> None:
         assert "padded" in (checked(drawn(seed, op)) for seed in range(80))
 
 
-def test_a_fill_that_is_no_number_passes_where_nothing_is_computed() -> None:
-    for fill in ("least", "excluded", Operand(2)):
-        layers = (replace(ONE[0], fill=fill),)
-        moved = passed(replace(node("Transpose", perm=[0, 2, 3, 1]), layers=layers))
-        assert moved is not None
-        assert moved.layers == (Layer(((0, 0), (1, 2), (0, 3), (0, 0)), fill),)
-        computed = passed(Case("Relu", layers=layers))
-        assert computed is not None
-        assert is_made(computed.layers[0].fill)
-        cropping = (Layer(((0, 0), (0, 0), (-1, 0), (0, 0)), fill),)
-        assert passed(Case("Relu", layers=cropping))
+SHAPES: Final = {"h": (2, 3, 1, 5), "l": (4, 1, 5)}
+EIGHT: Final = floats(*range(1, 9))
+CONSTANTS: Final = {
+    "low": np.array(0, np.float32), "d1": np.ones(1), "eight": EIGHT, "finf": floats(np.inf),
+    "column": floats(1, 2)[:, None, None, None], "point": np.array(3, np.uint8),
+    "point32": np.array([3], np.int32),
+}  # fmt: skip
 
 
-def test_other_fills_are_not_joined() -> None:
-    call = node("Concat", "x", "u", axis=1).call()
-    step = call.row.step
-    assert step is not None
-    negative = (replace(ONE[0], fill=NEGATIVE_ZERO),)
-    for other in (negative, (replace(ONE[0], fill=1),), (), (*ONE, *ONE)):
-        with pytest.raises(UnreadError):
-            step(call, [ONE, other])
+def case_of(text: str) -> Case:
+    """A case from the text of a node, perhaps with its opset; `im1_0` is a list of -1 and 0."""
+    opset, _, body = text.rpartition(": ")
+    (node,) = parsed(f"g () => () {{ y = {body} }}").graph.node
+    operands = []
+    for name in node.input:
+        numbers = [float(each.replace("m", "-")) for each in re.findall(r"m?\d+", name)]
+        made = {"i": ints, "f": floats}.get(name[:1]) if numbers else None
+        array = CONSTANTS.get(name, made(*map(int, numbers)) if made else None)
+        operands.append({"h": "x", "l": "x", "j": "x"}.get(name, name) if array is None else array)
+    data = node.input[0]
+    return Case(
+        node.op_type,
+        int(opset or 17),
+        "int32" if data == "j" else "float",
+        SHAPES.get(data, (2, 3, 4, 5)),
+        attributes=tuple(sorted(attributes(node).items())),
+        operands=tuple(each or None if isinstance(each, str) else each for each in operands),
+    )
 
 
-UNIT: Final = (2, 3, 1, 5)
-LINE: Final = (4, 1, 5)
-ALIKE: Final = [
-    (
-        node("Slice", "x", ints(1), ints(3), ints(2)),
-        node("Slice", "x", ints(-3), ints(-1), ints(-2), ints(1)),
-        node("Slice", "x", ints(1, 0), ints(3, 9), ints(2, 3)),
-        node("Slice", opset=9, axes=[2], ends=[3], starts=[1]),
-    ),
-    (
-        node("Squeeze", "x", ints(2), shape=UNIT),
-        node("Squeeze", "x", ints(-2), shape=UNIT),
-        node("Squeeze", opset=11, axes=[2], shape=UNIT),
-    ),
-    (
-        node("Squeeze", shape=UNIT),
-        node("Reshape", "x", ints(2, 3, 5), shape=UNIT),
-        node("Reshape", "x", ints(0, -1, 5), opset=14, shape=UNIT),
-    ),
-    (
-        node("Flatten", axis=1, shape=LINE),
-        node("Flatten", axis=-2, shape=LINE),
-        node("Reshape", "x", ints(4, 5), shape=LINE),
-    ),
-    (node("Unsqueeze", "x", ints(-1, 0)), node("Unsqueeze", opset=11, axes=[0, 5])),
-    (node("Transpose"), node("Transpose", opset=21, perm=[3, 2, 1, 0])),
-    (
-        node("Concat", "x", "u", axis=1),
-        node("Concat", "x", "u", opset=4, axis=-3),
-        node("Concat", "x", "u", opset=1),
-    ),
+SPELLED: Final = [
+    (each, count)
+    for title, count in (
+        ("functions that are spelled in several ways", 1),
+        ("other functions each", 0),
+    )
+    for each in rows_below(ROWS, title)
 ]
-"""One function each, spelled in several ways."""
-UNLIKE: Final = [
-    (node("Cast", to=7), node("Cast", to=6)),
-    (node("Elu", alpha=1.0), node("Elu", alpha=2.0)),
-    (node("Sub", "x", floats(1)), node("Sub", floats(1), "x")),
-    (node("Clip", "x", LOW), node("Clip", "x", None, LOW), node("Clip")),
-    (node("Split", "x", ints(1, 1)), node("Split", "x", ints(1, 1), axis=1)),
-    (
-        node("Slice", "x", ints(1), ints(3), ints(2)),
-        node("Slice", "x", ints(1), ints(3), ints(3)),
-        node("Slice", "x", ints(0), ints(3), ints(2), ints(2)),
-    ),
-    (node("Relu"), node("Neg")),
-]
-"""Different functions each."""
 
 
-@each_row("spelled, count", [*((each, 1) for each in ALIKE), *((each, 0) for each in UNLIKE)])
-def test_what_is_the_same_has_the_same_key(spelled: tuple[Case, ...], count: int) -> None:
-    keys = [(told.key, told.layers) for told in map(passed, spelled) if told is not None]
+@each_row(("spelled", "count"), SPELLED)
+def test_what_is_the_same_has_the_same_key(spelled: tuple[str, ...], count: int) -> None:
+    found = [passed(case_of(each)) for each in spelled]
+    keys = [(told.key, told.layers) for told in found if told is not None]
     assert len(keys) == len(spelled)
     assert len(set(keys)) == (count or len(spelled))
 
 
-def test_padded_and_bare_data_have_the_same_key() -> None:
-    for case, wide in (
-        (node("Reshape", "x", ints(2, 3, 1, 4, 5)), ints(2, 3, 1, 7, 8)),
-        (node("Slice", "x", ints(1), ints(2), ints(1)), None),
-        (node("Relu"), None),
-    ):
-        operands = case.operands if wide is None else ("x", wide)
-        bare, around = passed(case), passed(replace(case, layers=ONE, operands=operands))
-        assert bare is not None
-        assert around is not None
-        assert bare.key == around.key
-
-
-def test_outputs_of_a_split_have_keys_of_their_own() -> None:
-    case = replace(node("Split", "x", ints(1, 1)), outputs=2)
-    assert len({told.key for told in map(passed, (case, case), (0, 1)) if told is not None}) == 2
-
-
-def test_operands_that_the_key_does_not_say_are_named() -> None:
-    for case, places in (
-        (node("Mul", floats(2), "x"), (0,)),
-        (node("Clip", "x", None, LOW), (2,)),
-        (node("Reshape", "x", ints(6, 4, 5)), ()),
-    ):
-        told = passed(case)
-        assert told is not None
-        assert told.others == places
-
-
-POINT: Final = np.array(3, np.uint8)
-EIGHT: Final = floats(*range(1, 9))
-SAME_SIZE: Final = (Layer(((0, 0), (0, 0), (1, -1), (0, 0)), 0),)
-REFUSED: Final = [
-    (node("Transpose", perm=[0, 1, 2, 2]), 0),
-    (node("Concat", axis=3), 0),
-    (node("Cast", to=9), 0),
-    (node("Cast", to=6), 0.5),
-    (node("Elu", alpha=-1.0), 0),
-    (node("Clip", "x", floats(2), floats(1)), 3),
-    (node("Clip", "x", LOW), np.inf),
-    (node("Clip", "x", floats(1, 2)), 3),
-    (node("Clip", "x", np.ones(1)), 3),
-    (node("Mul", "x", floats(np.inf)), 1),
-    (node("Mul", "x", floats(1, 2)[:, None, None, None]), 1),
-    (node("Mul", "x", EIGHT), 0),
-    (node("Mul", "x", np.ones(1)), 0),
-    (node("QuantizeLinear", "x", floats(1), opset=21, block_size=2), 0),
-    (node("QuantizeLinear", "x", EIGHT, axis=3), 0),
-    (node("QuantizeLinear", "x", EIGHT, opset=10), 0),
-    (node("QuantizeLinear", "x", floats(1), POINT, opset=21, output_dtype=3), 0),
-    (node("QuantizeLinear", "x", floats(-1)), 0),
-    (node("QuantizeLinear", "x", np.ones(1)), 1),
-    (node("QuantizeLinear", "x", floats(1), "u"), 0),
-    (replace(node("DequantizeLinear", "x", floats(1), ints(3).astype("int32")), dtype="int32"), 0),
-]
-"""Steps that zeros, or another fill, on the last two axes do not pass."""
-
-
-@each_row("case, fill", REFUSED)
-def test_what_does_not_pass_is_refused(case: Case, fill: float) -> None:
-    told = passed(replace(case, layers=(replace(ONE[0], fill=fill),)))
+@each_row(
+    ("fill", "body"),
+    rows_below(ROWS, "steps that zeros, or another fill, on the last two axes do not pass"),
+)
+def test_what_does_not_pass_is_refused(fill: str, body: str) -> None:
+    number = float(fill) or 0
+    told = passed(replace(case_of(body), layers=(replace(ONE[0], fill=number),)))
     assert told is None or is_made(told.layers[0].fill)
 
 
 def test_an_axis_that_is_padded_to_a_size_of_1_does_not_go() -> None:
-    for case in (
-        node("Reshape", "x", ints(2, 3, 5), shape=UNIT),
-        node("Squeeze", "x", ints(2), shape=UNIT),
-    ):
-        assert passed(case)
-        assert passed(replace(case, layers=SAME_SIZE)) is None
+    layers = (Layer(((0, 0), (0, 0), (1, -1), (0, 0)), 0),)
+    for body in ("Reshape (h, i2_3_5)", "Squeeze (h, i2)"):
+        assert passed(case_of(body))
+        assert passed(replace(case_of(body), layers=layers)) is None
+
+
+def test_other_layers_are_not_joined() -> None:
+    call = case_of("Concat <axis = 1> (x, u)").call()
+    step = call.row.step
+    assert step is not None
+    fills: tuple[Fill, ...] = (NEGATIVE_ZERO, 1)
+    for other in (*((replace(ONE[0], fill=fill),) for fill in fills), (), ONE * 2):
+        with pytest.raises(UnreadError):
+            step(call, [ONE, other])

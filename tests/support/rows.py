@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -58,6 +59,13 @@ def each_row(
         return parametrized
 
     return decorated
+
+
+def rows_below(path: Path, title: str) -> list[tuple[str, ...]]:
+    """The rows of a table in text: the lines below `# title`, whose columns have `|` between."""
+    _, _, rest = path.read_text(encoding="utf-8").partition(f"# {title}\n")
+    lines = rest.partition("\n#")[0].splitlines()
+    return [tuple(each.strip() for each in line.split("|")) for line in lines if line]
 
 
 def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
