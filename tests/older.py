@@ -56,7 +56,6 @@ onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutio
 onnx before 1.18 knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed
-  tests/api/test_ir_model.py::test_what_no_file_holds_is_kept
   tests/graph/test_byte_identity.py::test_*[devices]
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
