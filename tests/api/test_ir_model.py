@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 import onnxpad
 from onnxpad.api import ir_model
 from onnxpad.api.fix import FixResult
-from onnxpad.api.ir_model import serialised, serialised_export, taken
+from onnxpad.api.ir_model import _tensors, serialised, serialised_export, taken
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.graph import Graph
@@ -291,13 +291,36 @@ def test_a_model_that_onnx_ir_cannot_write() -> None:
         given.graph.initializers["w"].const_value = weight
         with pytest.raises(ModelError):
             onnxpad.fix(given)
-    rich = onnx_ir.from_proto(
-        parsed(BODIES.replace("{ b = Pad", "<float[1] inner = {5}> { b = Pad"))
-    )
-    branch = rich.graph.node(2).attributes["then_branch"].as_graph()
+
+
+NESTED = """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}>
+{
+  k = Constant <value = float[2] held {1, 2}> ()
+  z = If (c) <
+    then_branch = t () => (float[2] a) <float[2] inner = {5, 6}>
+      { b = Constant <value = float[2] deep {7, 8}> () a = Add (b, inner) },
+    else_branch = e () => (float[2] d) { d = Neg (w) }
+  >
+  y = own.twice <by = [1.0]> (z)
+}
+<opset_import: ["" : 17], domain: "own">
+twice <by> (n) => (u) {
+  r = Constant <value_floats: floats = @by> ()
+  s = Constant <value = float[2] far {9, 9}> () m = Mul (n, s) u = Mul (m, r)
+}"""
+
+
+def test_every_tensor_is_found() -> None:
+    model = onnx_ir.from_proto(parsed(NESTED))
+    several = [onnx_ir.Tensor(np.zeros(1, np.float32), name=name) for name in ("one", "two")]
+    many = onnx_ir.Attr("many", onnx_ir.AttributeType.TENSORS, several)
+    model.graph.node(1).attributes["many"] = many
+    names = ["w", "held", "one", "two", "inner", "deep", "far"]
+    assert sorted(str(each.name) for each in _tensors(model)) == sorted(names)
+    branch = model.graph.node(1).attributes["then_branch"].as_graph()
     branch.initializers["inner"].const_value = None
     with pytest.raises(ModelError, match="'inner'"):
-        onnxpad.check(rich)
+        onnxpad.check(model)
 
 
 def test_what_a_signal_handler_raises_is_no_failure_to_serialise() -> None:

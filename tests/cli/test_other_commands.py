@@ -207,7 +207,8 @@ def test_the_json_of_explain() -> None:
     assert conventions["tensorflow-same"] == {"pads": [[0, 1], [0, 1]], "output": [112, 80]}
     found = {name for name, answer in conventions.items() if answer is not None}
     assert sorted(name for group in document["agree"] for name in group) == sorted(found)
-    assert set(document["refused"]) >= {"pytorch-same", "keras-causal", "caffe-ceil"}
+    assert not {"pytorch-same", "keras-causal", "caffe-ceil"} & found
+    assert "pytorch-same" in document["refused"]
     assert set(document["about"]) == found
     assert all(about["source"] for about in document["about"].values())
     assert document["about"]["tensorflow-same"]["keras"].endswith("padding='same')")
