@@ -231,7 +231,8 @@ def test_no_time_is_zero_or_without_end() -> None:
     for value in wrong:
         with pytest.raises(UsageError):
             require_timeout(value)
-    for value in (None, 1e-9, 5, np.float32(2)):
+    right: list[Any] = [None, 1e-9, 5, np.float32(2)]
+    for value in right:
         require_timeout(value)
     with pytest.raises(UsageError):
         onnxpad.fix(RAW, run_timeout=0)

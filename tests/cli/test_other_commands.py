@@ -190,8 +190,8 @@ def test_a_page_of_a_validation_replaces_nothing_that_is_given(port: Path, other
         assert (told.exit_code, page.read_text("utf-8").startswith("<!DOCTYPE")) == (3, True)
         assert as_json("validate", port, *words, "--html", page, code=3)["html"] == str(page)
     assert onnxpad_runs("validate", port, port, "-q", "--html", page).stdout == ""
-    for words in ((port, port, "--html", port), (port, "--reference", other, "--html", other)):
-        refused("validate", *words)
+    refused("validate", port, port, "--html", port)
+    refused("validate", port, "--reference", other, "--html", other)
 
 
 # explain
