@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from onnxpad.doctor.examine import Diagnosis, Machine, Problem, examine, needed
+from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
@@ -75,12 +75,6 @@ class Fake(Machine):
 
 
 FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
-NO_DEVICE = {"smi": "", "loaded": frozenset[str]()}
-
-
-def only(found: Diagnosis) -> Problem:
-    (problem,) = found.problems
-    return problem
 
 
 def test_where_all_works_nothing_is_wrong() -> None:
@@ -94,121 +88,59 @@ def test_where_all_works_nothing_is_wrong() -> None:
     assert "590.44.01, NVIDIA H200" in text
 
 
+BROKEN = "pip install --force-reinstall onnxruntime-gpu"
+
+
 @each_row(
-    ("fake", "cure"),
+    ("fake", "ok", "cure"),
     [
-        pytest.param(
-            Fake(wheels=("onnxruntime", "onnxruntime-gpu")),
-            "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu",
-            id="two wheels",
-        ),
-        pytest.param(
-            Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")),
-            "pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime",
-            id="two wheels where there is no CUDA",
-        ),
-        pytest.param(
-            Fake(compiled=ProviderError("onnxruntime cannot be imported (no attribute)")),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="hollow wheel",
-        ),
-        pytest.param(
-            Fake(wheels=(), compiled=ProviderError("No module named 'onnxruntime'")),
-            "install --force-reinstall onnxruntime-gpu",
-            id="no wheel",
-        ),
-        pytest.param(
-            Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="no CPU",
-        ),
-        pytest.param(
-            Fake(compiled=("CUDAExecutionProvider",)),
-            "pip install --force-reinstall onnxruntime-gpu",
-            id="CPU left out",
-        ),
-        pytest.param(
-            Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}),
-            "pip install --force-reinstall onnx",
-            id="onnx and protobuf do not fit",
-        ),
-        pytest.param(
-            Fake(versions={"onnx-graphsurgeon": ""}),
-            "pip install onnx-graphsurgeon",
-            id="package missing",
-        ),
+        # Two wheels, also where there is no CUDA; a hollow one, none, and one that computes wrong.
+        (Fake(wheels=("onnxruntime", "onnxruntime-gpu")), False,
+         "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"),
+        (Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")), False,
+         "pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime"),
+        (Fake(compiled=ProviderError("no attribute")), False, BROKEN),
+        (Fake(wheels=(), compiled=ProviderError("No module named 'onnxruntime'")), False, BROKEN),
+        (Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}), False, BROKEN),
+        (Fake(compiled=("CUDAExecutionProvider",)), False, BROKEN),
+        # Packages that do not fit, or are not there.
+        (Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}), False,
+         "pip install --force-reinstall onnx"),
+        (Fake(versions={"onnx-graphsurgeon": ""}), False, "pip install onnx-graphsurgeon"),
+        # A device that cannot be used is no reason to fail: libraries, a CPU wheel, the driver.
+        (Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}), True,
+         "pip install 'onnxruntime-gpu[cuda,cudnn]'"),
+        (Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""), True,
+         "pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"),
+        (Fake(troubles=FAILS, loaded=frozenset()), True, "--gpus all"),
+        (Fake(troubles=FAILS), True, "nvidia-smi"),
     ],
-)
-def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, cure: str) -> None:
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_cure(fake: Fake, ok: bool, cure: str) -> None:
     found = examine(fake)
-    assert not found.ok
-    assert cure in only(found).cure
-    assert json.loads(json_of(found))["ok"] is False
+    (problem,) = found.problems
+    assert (found.ok, problem.broken) == (ok, not ok)
+    assert cure in problem.cure
+    assert json.loads(json_of(found))["ok"] is ok
     text = text_of(doctor_document(found), UNBROKEN)
-    assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
-    assert "works;" not in text
+    assert f"{problem.what}\n  cure: {problem.cure}\n" in text
+    assert ok or "works;" not in text
 
 
-def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
+def test_what_is_found_where_nothing_is_wrong_or_little_is_there() -> None:
     wheels = ("onnxruntime", "onnxruntime-gpu")
-    found = examine(Fake(wheels=wheels, compiled=ProviderError("cannot be imported")))
-    assert [bool(problem.cure) for problem in found.problems] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("fake", "cure"),
-    [
-        pytest.param(
-            Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}),
-            "pip install 'onnxruntime-gpu[cuda,cudnn]'",
-            id="libraries missing",
-        ),
-        pytest.param(
-            Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""),
-            "pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'",
-            id="CPU wheel",
-        ),
-        pytest.param(
-            Fake(troubles=FAILS, loaded=frozenset()),
-            "--gpus all",
-            id="a library that does not load",
-        ),
-        pytest.param(Fake(troubles=FAILS), "nvidia-smi", id="old driver"),
-    ],
-)
-def test_a_device_that_cannot_be_used_is_no_reason_to_fail(fake: Fake, cure: str) -> None:
-    found = examine(fake)
-    assert found.ok
-    assert cure in only(found).cure
-    assert cure in text_of(doctor_document(found), UNBROKEN)
-
-
-def test_without_a_driver_nothing_is_wrong_and_what_is_missing_is_told() -> None:
-    found = examine(Fake(troubles=FAILS, pip=frozenset(), **NO_DEVICE))  # type: ignore[arg-type]
-    assert found.ok
-    assert found.problems == ()
-    text = text_of(doctor_document(found), UNBROKEN)
+    twice = examine(Fake(wheels=wheels, compiled=ProviderError("cannot be imported")))
+    assert [bool(problem.cure) for problem in twice.problems] == [True, False]  # one cure
+    none = examine(Fake(troubles=FAILS, pip=frozenset(), smi="", loaded=frozenset()))
+    assert (none.ok, none.problems) == (True, ())  # there is no driver
+    text = text_of(doctor_document(none), UNBROKEN)
     assert text.count("  missing\n") == len(ALL)
-    assert "NVIDIA driver: none" in text
-
-
-def test_libraries_of_the_system_count() -> None:
     found = examine(Fake(pip=frozenset(), loaded=ALL))
     assert {library.place for library in found.libraries} == {"system"}
-
-
-@pytest.mark.parametrize("cuda", ["", "11.8"])
-def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
-    found = examine(Fake(built_for=cuda))
-    assert found.libraries == ()
-
-
-def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
-    class Strict(Fake):
-        def runtime(self) -> tuple[tuple[str, ...], str]:
-            raise AssertionError
-
-    assert examine(Strict(errors={"numpy": "ImportError: no"})).providers == ()
+    for cuda in ("", "11.8"):  # whose libraries are not known
+        assert examine(Fake(built_for=cuda)).libraries == ()
+    with mock.patch.object(Fake, "runtime", side_effect=AssertionError):
+        assert examine(Fake(errors={"numpy": "ImportError: no"})).providers == ()
 
 
 def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
