@@ -422,6 +422,7 @@ def test_a_long_name_is_whole_in_the_library_and_short_in_an_error() -> None:
         ("fix NET --style fodl", "fold"),
         ("fix NET --format=jsn", "json"),
         ("fix NET --dim heigth=3", "height"),
+        ("check NET --dim Width=3", "width"),
         ("validate NET NET --dim heigth=3", "height"),
         ("fix NET --shape imgae=1,1,3,3", "image"),
         ("check NET --select PDA101", "PAD101"),
