@@ -56,43 +56,6 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 BEGIN, RUN = [("heed",), ("threshold", 50_000)], [("app",), ("done",)]
 
 
-TOLD = [("done",), ("json", failures.INTERRUPTION, ["fix", "m"]), ("exit", 130)]
-
-
-@each_row(
-    ("at", "error", "asked", "then"),
-    [
-        ("app", KeyboardInterrupt(), False, [("done",), *TOLD]),
-        ("heed", KeyboardInterrupt(), False, TOLD),
-        ("app", TypeError(), True, [("done",), *TOLD]),
-        ("app", TypeError(), False, TypeError),
-        ("app", SystemExit("text"), True, SystemExit),
-    ],
-)
-def test_an_interrupt_is_told_and_an_error_raised(
-    at: str,
-    error: BaseException,
-    asked: bool,
-    then: Any,
-    done: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    done.clear()
-    monkeypatch.setattr(sys, "argv", ["onnxpad", "fix", "m"])
-    failing: dict[str, Any] = vars(program)["failing"]
-    failing.update(at=at, error=error, asked=asked)
-    with pytest.raises(ExitError if isinstance(then, list) else then):
-        program.main()
-    said = capsys.readouterr().err
-    if isinstance(then, list):
-        assert done[done.index(then[0], [name for name, *_ in done].index(at)) :] == then
-        assert said == "error: interrupted\n"
-    else:
-        assert ("exit", 130) not in done
-        assert said == ""
-
-
 @each_row(
     ("code", "with_it", "left"),
     [
