@@ -19,7 +19,7 @@ from onnx import helper
 
 import onnxpad
 from onnxpad.api.validate import _unproven
-from onnxpad.arguments import codes_given, dims_given, require_timeout, shapes_given, source
+from onnxpad.arguments import codes_given, dims_given, require_timeout, source
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, shortened
 from onnxpad.validation.result import Comparison, Placement, Run, Validation, not_validated
 from tests.support import onnxpad_runs
@@ -159,25 +159,6 @@ def test_what_are_no_sizes_is_said_in_one_line(call: str, options: dict[str, Any
         CALLS[call](RAW, **options)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1500
-
-
-class Sized:
-    def tolist(self) -> list[int]:
-        return [1, 2]
-
-
-@each_row(
-    ("given", "found"),
-    [
-        (None, {}),
-        ({"x": [1]}, {"x": [1]}),
-        ("a=b=1", {"a=b": "1"}),
-        ((1, None), {"": (1, None)}),
-        (Sized(), {"": [1, 2]}),
-    ],
-)
-def test_sizes_given(given: Any, found: dict[str, Any]) -> None:
-    assert shapes_given(given) == found
 
 
 # Codes, numbers, and what has a default

@@ -125,13 +125,6 @@ def test_a_mixture_is_found_operator_by_operator(pads: tuple[list[int], ...]) ->
         np.testing.assert_allclose(run(found.model, other), run(right, other), rtol=1e-5)
 
 
-def test_what_reproduces_it_already_stays() -> None:
-    right = network(END, BOTH, END)
-    found = onnxpad.match(right, recorded(right))
-    assert (found.outcome, found.ok, found.changes) == ("matches already", True, ())
-    assert found.model == right
-
-
 @pytest.mark.parametrize(
     ("pads", "other"),
     one_in(
@@ -379,20 +372,6 @@ def test_open_sizes_get_what_holds_at_every_size(dilation: int) -> None:
         assert written["pads"] == [1, 1, 2, 2]
 
 
-def test_a_pad_that_stays_is_named() -> None:
-    """A MaxPool cannot take zeros from a Pad, which is not varied."""
-    pool = "MaxPool <kernel_shape = [3, 3], strides = [2, 2]>"
-    model = network(END, pool=pool, activation="Tanh")
-    place = next(i for i, node in enumerate(model.graph.node) if node.name == "pool")
-    pad = helper.make_node("Pad", [model.graph.node[place].input[0], "amounts"], ["q"], "pad")
-    model.graph.node[place].input[0] = "q"
-    model.graph.node.insert(place, pad)
-    amounts = np.array([0, 0, *END[:2], 0, 0, *END[2:]])
-    model.graph.initializer.append(numpy_helper.from_array(amounts, "amounts"))
-    found = onnxpad.match(model, recorded(network(BOTH)))
-    assert "pad" in dict(found.matching.left)
-
-
 def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() -> None:
     reference = recorded(RIGHT)
     found = onnxpad.match(WRONG.SerializeToString(), reference).as_same_kind()
@@ -407,25 +386,6 @@ def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() ->
     for arguments in wrong:
         with pytest.raises(onnxpad.UsageError):
             onnxpad.match(WRONG, **{"reference": reference, **arguments})
-
-
-def test_what_reproduces_one_output_stays_while_the_next_one_is_reproduced() -> None:
-    body = "first = Conv <strides = [2], pads = [PADS]> (x, v) "
-    body += "second = Conv <strides = [2], pads = [PADS]> (x, w)"
-    right, wrong = (
-        checked(
-            "g (float[1, 1, 8] x) => (float[1, 1, 4] first, float[1, 1, 4] second) "
-            "<float[1, 1, 3] v = {1, 2, 4}, float[1, 1, 3] w = {3, -1, 2}> "
-            f"{{ {body.replace('PADS', pads)} }}"
-        )
-        for pads in ("0, 1", "1, 1")
-    )
-    data = {"x": np.array([[[1, 2, 4, 8, 3, 5, 7, 6]]], np.float32)}
-    meant = run(right, data)
-    result = onnxpad.match(wrong, {**data, "first": meant[0], "second": meant[1]})
-    assert (result.outcome, len(result.changes)) == ("matched", 2)
-    for found, wanted in zip(run(result.model, data), meant, strict=True):
-        assert np.array_equal(found, wanted)
 
 
 def test_a_causal_series_that_was_exported_as_2_d() -> None:
