@@ -208,6 +208,22 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
     assert importers <= OUTSIDE[package]
 
 
+ASKING: Final = {
+    "doctor.examine", "frameworks.repadding.intents", "padding.site", "passes.pads",
+    "rewrite.pass_api", "rewrite.run", "rewrite.scopes", "runtimes.providers", "runtimes.worker",
+}  # fmt: skip
+"""Modules that ask what is known of one runtime: where another would be named."""
+
+
+def test_who_asks_onnxruntime() -> None:
+    asking = {
+        module_of(ROOT / statement.place.partition(":")[0]).removeprefix("onnxpad.")
+        for statement in imports()
+        if statement.imported.startswith("onnxpad.runtimes.onnxruntime.")
+    }
+    assert {each for each in asking if not each.startswith("runtimes.onnxruntime")} == ASKING
+
+
 LEAVES: Final = (
     # What frameworks do.
     "frameworks", "api.match", "api.repad", "api.explain", "api.node_question",
