@@ -1,7 +1,6 @@
 """The commands of the tests: how they end."""
 
 import argparse
-import importlib
 import os
 import re
 import signal
@@ -55,12 +54,6 @@ def test_interrupts_are_heard_in_the_background() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_a_command_ends_with_its_code() -> None:
-    with pytest.raises(SystemExit) as left:
-        run_command(lambda: 3)
-    assert left.value.code == 3
-
-
 def test_every_command_that_is_told_of_ends_so() -> None:
     """But those that only write tables."""
     told = manual() + (ROOT / "tests" / "README.md").read_text("utf-8")
@@ -89,24 +82,3 @@ def test_every_command_that_is_told_of_ends_so() -> None:
 def test_a_number_that_is_nonsense_is_refused(kind: Callable[[str], float], text: str) -> None:
     with pytest.raises((ValueError, argparse.ArgumentTypeError)):
         kind(text)
-
-
-def test_numbers() -> None:
-    assert (natural("1"), duration("0.5"), duration("1e9")) == (1, 0.5, 1e9)
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("faults", "--sample -3"),
-        ("soak", "--minutes nan"),
-    ],
-)
-def test_bad_use_of_a_command_is_one_line(
-    command: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        importlib.import_module(f"tests.{command}.__main__").main(words.split())
-    assert left.value.code == 2
-    *_, last = capsys.readouterr().err.splitlines()
-    assert ": error: " in last

@@ -278,20 +278,3 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     loaded = done.stdout.partition("modules ")[2].split()
     assert "onnxpad.proof.certificate" in loaded
     assert [module for module in loaded if is_leaf(module)] == []
-
-
-SHARED: Final = {"options", "table", "window"}
-"""Names of modules that stand in several packages, for one concept seen from each."""
-
-
-def test_names_of_modules_differ() -> None:
-    """No others share a name, so that a traceback or a search finds the one that is meant."""
-    stems = [path.stem for path in sources() if not path.stem.startswith("__")]
-    assert {stem for stem in stems if stems.count(stem) > 1} == SHARED
-
-
-def test_packages_are_small() -> None:
-    folders = [path.parent for path in sources() if path.name != "__init__.py"]
-    counts = {str(folder.relative_to(ROOT)): folders.count(folder) for folder in folders}
-    counts.pop("passes")
-    assert max(counts.values()) <= 15, counts

@@ -63,21 +63,6 @@ def test_a_choice_has_its_value() -> None:
         Options().style = "pad"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("style", "symmetric", "made"),
-    [
-        ("fold", False, False),
-        ("fold", True, True),
-        ("pad", False, False),
-        ("symmetric", False, True),
-    ],
-)
-def test_style_symmetric_makes_transposed_pads_equal(
-    style: str, symmetric: bool, made: bool
-) -> None:
-    assert Options(style=style, symmetric_transpose=symmetric).makes_symmetric is made
-
-
 @pytest.mark.parametrize("choice", [{"style": "folds"}, {"dynamic": "auto_pad"}, {"trust": "onnx"}])
 def test_there_is_no_such_choice(choice: Any) -> None:
     with pytest.raises(UsageError):

@@ -40,17 +40,6 @@ def test_garbage_collection_is_left_as_it_was(pause: type, enabled: bool) -> Non
     assert gc.isenabled() is enabled
 
 
-@pytest.mark.usefixtures("as_it_was")
-def test_what_is_there_at_the_end_is_ignored_for_good() -> None:
-    gc.unfreeze()
-    with gc_paused():
-        pass
-    assert gc.get_freeze_count() == 0
-    with gc_paused_for_good():
-        assert gc.get_freeze_count() == 0
-    assert gc.get_freeze_count() > 0
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """The time as `process` sees it; handlers and hooks are put back afterwards."""

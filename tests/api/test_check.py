@@ -152,13 +152,8 @@ def test_what_rests_on_an_assumption_names_it() -> None:
         Severity.WARNING,
         ("finite data",),
     )
-
-
-def test_strict_leaves_what_rests_on_an_assumption() -> None:
     valid, pool = told_truly(DOUBTFUL, strict=True)
-    assert valid.severity is Severity.WARNING
-    assert pool.severity is Severity.INFO
-    assert "--strict" in pool.reason
+    assert (valid.severity, pool.severity) == (Severity.WARNING, Severity.INFO)
 
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}"

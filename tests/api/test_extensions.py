@@ -52,11 +52,6 @@ def readme() -> Iterator[dict[str, Any]]:
         onnxpad.unregister(each)
 
 
-def test_the_examples_are_short() -> None:
-    assert len(EXAMPLES) == 2
-    assert all(len(example.splitlines()) <= 25 for example in EXAMPLES)
-
-
 def test_the_row_of_the_readme(readme: object) -> None:
     result = onnxpad.fix(acme("a = Pad (x, p) y = com.acme.FancyConv (a, w)"))
     assert [node.op_type for node in result.model.graph.node] == ["FancyConv"]
@@ -65,10 +60,7 @@ def test_the_row_of_the_readme(readme: object) -> None:
         given=", int64[8] q = {0, 0, 1, 0, 0, 0, 2, 1}",
     )
     (stays,) = onnxpad.check(uneven, ignore="PAD6").findings
-    assert (stays.reason_code, stays.reason) == (
-        "declared-limit",
-        "FancyConv pads both sides alike",
-    )
+    assert stays.reason_code == "declared-limit"
     (change,) = onnxpad.fix(uneven, style="symmetric").changes
     assert change.after == "Pad H 0+1, W 0+1 -> FancyConv H 1+1, W 0+0, pads [1, 0, 1, 0]"
 
@@ -125,10 +117,6 @@ def returns_too_much(match: onnxpad.Match, context: onnxpad.Context) -> Any:
     return (match.node.outputs[0], match.node.outputs[0])
 
 
-def does_nothing(match: onnxpad.Match, context: onnxpad.Context) -> None:
-    pass
-
-
 def writes_what_is_there(match: onnxpad.Match, context: onnxpad.Context) -> None:
     context.graph.set_attributes(match.plan, dict(match.plan.attrs))
 
@@ -157,7 +145,6 @@ def raises_what_cannot_be_told(match: onnxpad.Match, context: onnxpad.Context) -
 
 
 WRONG: list[tuple[Rewrite, Reason, str]] = [
-    (does_nothing, Reason.WITHOUT_END, "the rewrite changes nothing"),
     (writes_what_is_there, Reason.WITHOUT_END, "the rewrite changes nothing"),
     (reads_itself, Reason.NOT_CERTIFIED, "the rewrite makes a cycle"),
     (copies_in_a_ring, Reason.NOT_CERTIFIED, "the rewrite makes a cycle"),
@@ -169,9 +156,7 @@ WRONG: list[tuple[Rewrite, Reason, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rewrite", "reason", "said"), WRONG, ids=[each[0].__name__ for each in WRONG]
-)
+@each_row(("rewrite", "reason", "said"), WRONG, at_once=4)
 def test_a_wrong_change_is_undone_and_the_others_are_made(
     rewrite: Rewrite, reason: Reason, said: str
 ) -> None:
@@ -221,15 +206,17 @@ RESHAPED: list[tuple[str, str, list[str], dict[str, object], bool]] = [
     ("Reshape (a, s)", "Reshape", ["a", "t"], {}, False),
     ("Reshape (a, s)", "Reshape", ["a", "z"], {}, False),
     ("Reshape (a, s)", "Flatten", ["a"], {}, False),
-    ("Reshape (a, s)", "Squeeze", ["a"], {}, False),
     ("Flatten (a)", "Flatten", ["a"], {"axis": 2}, False),
     ("Squeeze (a)", "Flatten", ["a"], {}, False),
     ("Squeeze (a)", "Flatten", ["a"], {"axis": 2}, True),
 ]
 
 
-@pytest.mark.parametrize("steps", ["a = Pad (x, p)", "b = Pad (x, p) a = Relu (b)"])
-@pytest.mark.parametrize(("was", "op", "inputs", "attributes", "stays"), RESHAPED)
+@each_row(
+    ("steps", "was", "op", "inputs", "attributes", "stays"),
+    [(steps, *row) for steps in ("a = Pad (x, p)", "b = Pad (x, p) a = Relu (b)")
+     for row in RESHAPED],
+)  # fmt: skip
 def test_a_reshape_behind_a_pad_is_what_it_says_now(
     steps: str, was: str, op: str, inputs: list[str], attributes: dict[str, object], stays: bool
 ) -> None:
@@ -256,12 +243,6 @@ def find_raises(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
 
 
 def find_edits(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
-    for op in context.windows():
-        context.graph.set_attributes(op.node, {"strides": [2, 2]})
-        yield self.found(context, op.node, "an operator", plan=op.node)
-
-
-def find_edits_at_last(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
     yield from ()
     for op in context.windows():
         context.graph.set_attributes(op.node, {"strides": [2, 2]})
@@ -276,16 +257,9 @@ def find_forgets_the_plan(self: Own, context: onnxpad.Context) -> Iterator[onnxp
         yield self.found(context, op.node, "an operator", plan=None)
 
 
-@pytest.mark.parametrize("rewrites", [True, False])
+@each_row("rewrites", [True, False])
 @pytest.mark.parametrize(
-    "find",
-    [
-        find_raises,
-        find_edits,
-        find_edits_at_last,
-        find_yields_anything,
-        find_forgets_the_plan,
-    ],
+    "find", [find_raises, find_edits, find_yields_anything, find_forgets_the_plan]
 )
 def test_a_wrong_find_is_one_line(find: Any, rewrites: bool) -> None:
     bad = type("Bad", (Own,), {"find": find, "rewrites": rewrites})
@@ -321,26 +295,17 @@ def test_a_cycle_is_undone_in_a_body_and_through_one(inside: bool) -> None:
     assert "the rewrite makes a cycle" in undone.reason
 
 
-class ZeroPads(onnxpad.Pass):
-    """`pads` of zeros, which mean what their absence means."""
-
-    code = "ACME302"
-
-    def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
-        for op in context.windows():
-            if op.pads_written and not any(map(any, op.pads)):
-                yield self.found(context, op.node, "pads of zeros", plan=op.node)
-
-    def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
-        context.graph.set_attributes(match.plan, {"pads": None})
-
-
 def test_a_change_that_reads_like_what_was_is_told_in_the_words_of_its_pass() -> None:
-    model = one("y = Conv <pads = [0, 0, 0, 0]> (x, w)", initializers=W)
+    class ZeroPads(Own):
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+            context.graph.set_attributes(match.plan, {"pads": None})
+
     with onnxpad.registered(ZeroPads):
-        result = onnxpad.fix(model, validate=False)
+        result = onnxpad.fix(
+            one("y = Conv <pads = [0, 0, 0, 0]> (x, w)", initializers=W), validate=False
+        )
     (change,) = result.changes
-    assert change.told == ("pads of zeros (ACME302)", change.after)
+    assert change.told == ("an operator (ACME900)", change.after)
 
 
 class WidePads(onnxpad.Pass):

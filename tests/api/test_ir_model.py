@@ -1,6 +1,13 @@
-"""Models of onnx_ir, and torch's programs of them: nothing that they hold is lost or changed."""
+"""Models of onnx_ir, torch's programs of them, and the pass: nothing they hold is lost or changed.
+
+onnx_ir is imported late: it takes sympy, half a second that each collection would pay.
+"""
 
 import importlib
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +17,14 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.api import ir_model
+from onnxpad.api.fix import FixResult
+from onnxpad.api.ir_model import _tensors, serialised, serialised_export, taken
+from onnxpad.arguments import InFolder
+from onnxpad.errors import ModelError, UsageError, ValidationError
+from onnxpad.graph import Graph
 from tests.api.test_kinds import PADDED
-from tests.support import parsed
+from tests.support import assert_graph, parsed
 
 if TYPE_CHECKING:
     import onnx_ir  # noqa: TC004
@@ -31,7 +43,6 @@ BODIES = """g (float[1, 1, 9, 9] x, bool c) => (float[1, 1, 5, 5] y)
 <opset_import: ["" : 17], domain: "own">
 twice (v) => (u) { two = Constant <value_float = 2.0> () u = Mul (v, two) }"""
 
-
 WEIGHTED = parsed(
     "g (float[1, 1, 9, 9] x) => (float[1, 8, 5, 5] y) "
     "<int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> { q = Pad (x, p) y = Conv <strides = [2, 2]> (q, w) }",
@@ -44,7 +55,6 @@ WEIGHTED.graph.initializer.append(
 
 @pytest.fixture(scope="module", autouse=True)
 def _onnx_ir() -> None:
-    """Imports it only here: it takes sympy, half a second that each collection would pay."""
     globals()["onnx_ir"] = importlib.import_module("onnx_ir")
 
 
@@ -102,60 +112,45 @@ def test_nothing_is_lost(rich: onnx.ModelProto) -> None:
     assert [(entry.key, entry.value) for entry in conv.metadata_props] == [("of", "h")]
     assert conv.device_configurations == rich.graph.node[1].device_configurations
     assert list(graph.quantization_annotation) == list(rich.graph.quantization_annotation)
-    assert fixed.configuration == rich.configuration
     (h,) = (each for each in graph.value_info if each.name == "h")
     assert h == rich.graph.value_info[0]
     assert fixed.functions == in_ir(rich).functions
-    assert {each.domain: each.version for each in fixed.opset_import} == {
-        "": 17,
-        "own": 1,
-        "other": 3,
-    }
-    for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+    opsets = {each.domain: each.version for each in fixed.opset_import}
+    assert opsets == {"": 17, "own": 1, "other": 3}
+    kept = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+    for name in (*kept, "configuration", "metadata_props"):
         assert getattr(fixed, name) == getattr(rich, name)
-    assert fixed.metadata_props == rich.metadata_props
-
-
-def test_what_no_file_holds_is_kept_of_the_model_and_its_graph(rich: onnx.ModelProto) -> None:
-    given = onnx_ir.from_proto(rich)
-    given.meta["mark"], given.graph.meta["mark"] = 1, 2
-    fixed = onnxpad.fix(given, validate=False).as_same_kind()
-    assert (fixed.meta["mark"], fixed.graph.meta["mark"]) == (1, 2)
 
 
 def test_the_model_given_is_not_changed(rich: onnx.ModelProto) -> None:
     given = onnx_ir.from_proto(rich)
+    given.meta["mark"], given.graph.meta["mark"] = 1, 2
     tensor = onnx_ir.Tensor(np.ones((1, 1, 3, 3), np.float32), name="another name")
     given.graph.initializers["w"].const_value = tensor
     before = onnx_ir.to_proto(given).SerializeToString()
     tensor.name = "another name"
     fixed = onnxpad.fix(given).as_same_kind()
+    assert (fixed.meta["mark"], fixed.graph.meta["mark"]) == (1, 2)  # which no file holds
     fixed.graph.node("node_h").attributes.clear()
     fixed.graph.inputs[0].name = "renamed"
     fixed.graph.initializers["w"].const_value = onnx_ir.Tensor(np.zeros(1, np.float32))
     assert onnx_ir.to_proto(given).SerializeToString() == before
 
 
-def test_weights_are_shared_as_the_tensors_that_they_are() -> None:
+def test_a_result_is_of_the_model_as_it_was_and_shares_its_tensors() -> None:
     given = onnx_ir.from_proto(PADDED)
     values = np.ones((1, 1, 3, 3), np.float32)
-    lazy = onnx_ir.LazyTensor(
-        lambda: onnx_ir.Tensor(values),
-        dtype=onnx_ir.DataType.FLOAT,
-        shape=onnx_ir.Shape(values.shape),
-        name="w",
-    )
+    lazy = lazily(lambda: onnx_ir.Tensor(values), values.shape)
     given.graph.initializers["w"].const_value = lazy
-    fixed = onnxpad.fix(given).as_same_kind()
-    assert fixed.graph.initializers["w"].const_value is lazy
-
-
-def test_a_result_is_of_the_model_as_it_was() -> None:
-    given = onnx_ir.from_proto(PADDED)
-    weight = given.graph.initializers["w"].const_value
     result = onnxpad.fix(given, validate=False)
     given.graph.initializers["w"].const_value = onnx_ir.Tensor(np.zeros((1, 1, 3, 3), np.float32))
-    assert result.as_same_kind().graph.initializers["w"].const_value is weight
+    assert result.as_same_kind().graph.initializers["w"].const_value is lazy
+
+
+def lazily(make: Callable[[], Any], shape: tuple[int, ...] = (1, 1, 3, 3)) -> Any:
+    """A weight whose values are made when they are asked for."""
+    kind = onnx_ir.DataType.FLOAT
+    return onnx_ir.LazyTensor(make, dtype=kind, shape=onnx_ir.Shape(shape), name="w")
 
 
 # External data
@@ -171,8 +166,8 @@ def apart(tmp_path: Path) -> Path:
     return path
 
 
-def external(model: "onnx_ir.Model", name: str = "w") -> "onnx_ir.ExternalTensor":
-    tensor = model.graph.initializers[name].const_value
+def external(model: "onnx_ir.Model") -> "onnx_ir.ExternalTensor":
+    tensor = model.graph.initializers["w"].const_value
     assert isinstance(tensor, onnx_ir.ExternalTensor)
     return tensor
 
@@ -180,14 +175,11 @@ def external(model: "onnx_ir.Model", name: str = "w") -> "onnx_ir.ExternalTensor
 def test_external_data_stays_where_it_is(apart: Path, tmp_path: Path) -> None:
     given = onnx_ir.load(apart)
     result = onnxpad.fix(given)
-    assert result.validation is not None
-    assert result.validation.ok
+    assert result.ok
     fixed = result.as_same_kind()
     assert external(fixed) is external(given)
-    assert onnxpad.validate(given, fixed).ok
-    assert onnxpad.validate(WEIGHTED, fixed).ok
-    assert onnxpad.validate(fixed, WEIGHTED).ok
-    assert onnxpad.validate(apart, fixed).ok
+    for original, other in ((given, fixed), (WEIGHTED, fixed), (fixed, WEIGHTED), (apart, fixed)):
+        assert onnxpad.validate(original, other).ok
     target = tmp_path / "target" / "net.onnx"
     target.parent.mkdir()
     assert result.save(target) == (target.parent / "w.bin",)
@@ -210,73 +202,167 @@ def test_amounts_that_are_moved_into_the_model_are_not_shared(apart: Path) -> No
     assert external(fixed) is external(given)
 
 
-def test_external_data_in_the_working_directory(
+def test_external_data_in_the_working_directory_or_of_no_folder(
     apart: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given = onnx_ir.from_proto(onnx.load(apart, load_external_data=False))
+    result = onnxpad.fix(given)
+    assert result.validation is not None
+    assert not external(result.as_same_kind()).base_dir
     monkeypatch.chdir(apart.parent)
     result = onnxpad.fix(onnx_ir.load(apart.name))
     assert result.ok
     assert external(result.as_same_kind()).numpy().shape == (8, 1, 3, 3)
 
 
-def test_external_data_of_a_model_without_a_folder(apart: Path) -> None:
-    given = onnx_ir.from_proto(onnx.load(apart, load_external_data=False))
-    result = onnxpad.fix(given)
-    assert result.validation is not None
-    assert not external(result.as_same_kind()).base_dir
-
-
 def test_external_data_that_is_gone_or_scattered(apart: Path, tmp_path: Path) -> None:
     onnx_ir.save(onnx_ir.load(apart), apart, external_data="all.bin", size_threshold_bytes=0)
-    given = onnx_ir.load(apart)
-    external(given).base_dir = tmp_path
-    with pytest.raises(ModelError):
-        onnxpad.fix(given)
-    given = onnx_ir.load(apart)
+    scattered, gone = onnx_ir.load(apart), onnx_ir.load(apart)
+    external(scattered).base_dir = tmp_path
     (apart.parent / "all.bin").unlink()
+    for given in (scattered, gone):
+        with pytest.raises(ModelError):
+            onnxpad.fix(given)
+
+
+TWO = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {1, 2}>
+{ q = Add (x, w) y = Add (q, v) }"""
+
+
+def outside(location: str, folder: Path | str) -> Any:
+    """A tensor in a file that is never read."""
+    dtype, shape = onnx_ir.DataType.FLOAT, onnx_ir.Shape([2])
+    return onnx_ir.ExternalTensor(location, 0, 8, dtype, shape=shape, name="w", base_dir=folder)
+
+
+def test_external_data_is_found_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    (tmp_path / "d").mkdir()
+    model = onnx_ir.from_proto(parsed(TWO))
+
+    def placed(name: str, folder: Path | str, location: str = "w.bin") -> None:
+        model.graph.initializers[name].const_value = outside(location, folder)
+
+    assert isinstance(serialised(model), bytes)
+    placed("w", tmp_path)
+    found = serialised(model)
+    assert isinstance(found, InFolder)
+    assert found.folder == tmp_path
+    placed("v", tmp_path / "." / "")
+    assert isinstance(serialised(model), InFolder)
+    placed("v", tmp_path / "d")
     with pytest.raises(ModelError):
-        onnxpad.fix(given)
+        serialised(model)
+    model.graph.initializers["v"].const_value = onnx_ir.Tensor(np.zeros(2, np.float32), name="v")
+    placed("w", "", "gone.bin")
+    assert isinstance(serialised(model), bytes)  # it may have lost its place
+    placed("w", "", str(tmp_path / "w.bin"))
+    assert isinstance(serialised(model), InFolder)
 
 
-# Refusals
-
-
-def test_over_two_gibibytes() -> None:
+def test_a_model_over_two_gibibytes_is_refused_but_weights_in_files_take_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nothing is read: whoever tries is told at once, and how it works."""
 
-    def never() -> "onnx_ir.TensorProtocol":
+    def never() -> Any:
         raise AssertionError
 
     given = onnx_ir.from_proto(PADDED)
-    shape = onnx_ir.Shape([1 << 20, 600])
-    huge = onnx_ir.LazyTensor(never, dtype=onnx_ir.DataType.FLOAT, shape=shape, name="w")
-    given.graph.initializers["w"].const_value = huge
+    given.graph.initializers["w"].const_value = lazily(never, (1 << 20, 600))
     with pytest.raises(ModelError):
         onnxpad.check(given)
+    model = onnx_ir.from_proto(parsed(TWO))
+    monkeypatch.setattr(ir_model, "LIMIT", 17)
+    serialised(model)
+    monkeypatch.setattr(ir_model, "LIMIT", 16)
+    with pytest.raises(ModelError):
+        serialised(model)
+    model.graph.initializers["v"].const_value = outside("gone", "/nowhere")
+    serialised(model)
 
 
 def test_a_model_that_onnx_ir_cannot_write() -> None:
-    given = onnx_ir.from_proto(PADDED)
-
-    def broken() -> "onnx_ir.TensorProtocol":
+    def broken() -> Any:
         raise OSError("the disk is gone")
 
-    shape = onnx_ir.Shape([1, 1, 3, 3])
-    given.graph.initializers["w"].const_value = onnx_ir.LazyTensor(
-        broken, dtype=onnx_ir.DataType.FLOAT, shape=shape, name="w"
-    )
-    with pytest.raises(ModelError):
-        onnxpad.fix(given)
+    for weight in (lazily(broken), None):
+        given = onnx_ir.from_proto(PADDED)
+        given.graph.initializers["w"].const_value = weight
+        with pytest.raises(ModelError):
+            onnxpad.fix(given)
 
 
-def test_an_initializer_without_values() -> None:
-    given = onnx_ir.from_proto(PADDED)
-    given.graph.initializers["w"].const_value = None
-    with pytest.raises(ModelError):
-        onnxpad.fix(given)
+NESTED = """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}>
+{
+  k = Constant <value = float[2] held {1, 2}> ()
+  z = If (c) <
+    then_branch = t () => (float[2] a) <float[2] inner = {5, 6}>
+      { b = Constant <value = float[2] deep {7, 8}> () a = Add (b, inner) },
+    else_branch = e () => (float[2] d) { d = Neg (w) }
+  >
+  y = own.twice <by = [1.0]> (z)
+}
+<opset_import: ["" : 17], domain: "own">
+twice <by> (n) => (u) {
+  r = Constant <value_floats: floats = @by> ()
+  s = Constant <value = float[2] far {9, 9}> () m = Mul (n, s) u = Mul (m, r)
+}"""
+
+
+def test_every_tensor_is_found() -> None:
+    model = onnx_ir.from_proto(parsed(NESTED))
+    several = [onnx_ir.Tensor(np.zeros(1, np.float32), name=name) for name in ("one", "two")]
+    many = onnx_ir.Attr("many", onnx_ir.AttributeType.TENSORS, several)
+    model.graph.node(1).attributes["many"] = many
+    names = ["w", "held", "one", "two", "inner", "deep", "far"]
+    assert sorted(str(each.name) for each in _tensors(model)) == sorted(names)
+    branch = model.graph.node(1).attributes["then_branch"].as_graph()
+    branch.initializers["inner"].const_value = None
+    with pytest.raises(ModelError, match="'inner'"):
+        onnxpad.check(model)
+
+
+def test_what_a_signal_handler_raises_is_no_failure_to_serialise() -> None:
+    def limit(*_: object) -> None:
+        raise TimeoutError("a limit")
+
+    def export() -> onnx.ModelProto:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except TimeoutError as error:
+            raise ValueError("wrapped") from error
+        raise AssertionError
+
+    before = signal.signal(signal.SIGUSR1, limit)
+    try:
+        with pytest.raises(TimeoutError, match="a limit"):
+            serialised_export(export)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 # Programs of torch
+
+
+class Program:
+    """What is used of torch's `ONNXProgram`."""
+
+    def __init__(self, model: Any, exported_program: Any) -> None:
+        self.model, self.exported_program = model, exported_program
+
+
+def test_a_program_keeps_what_it_was_exported_from() -> None:
+    model = onnx_ir.from_proto(parsed(TWO))
+    data, same_kind = taken(model, Program(model, "exported"))
+    found = same_kind(Graph.from_proto(parsed(TWO)).model)
+    assert isinstance(found, Program)
+    assert found.exported_program == "exported"
+    for name, value in model.graph.initializers.items():
+        assert found.model.graph.initializers[name].const_value is value.const_value
+    assert data == serialised(model)
+    with pytest.raises(UsageError):
+        taken(None, Program("old", None))
 
 
 @pytest.mark.torch
@@ -313,3 +399,55 @@ def test_a_program_of_torch(tmp_path: Path) -> None:
     program.model = None
     with pytest.raises(UsageError):
         onnxpad.fix(program)
+
+
+# The pass
+
+
+def test_the_pass_gives_another_model_and_keeps_its_result() -> None:
+    given = onnx_ir.from_proto(PADDED)
+    fix = onnxpad.FixPaddingPass()
+    done = fix(given)
+    assert done.modified
+    assert done.model is not given
+    assert_graph(onnx_ir.to_proto(done.model), onnxpad.fix(PADDED).model)
+    assert [node.op_type for node in given.graph] == ["Pad", "Conv"]
+    assert fix.result is not None
+    assert [change.code for change in fix.result.changes] == ["PAD201"]
+    held = given.graph.initializers["w"].const_value
+    assert done.model.graph.initializers["w"].const_value is held
+    again = onnxpad.FixPaddingPass()(done.model)
+    assert not again.modified
+    assert again.model is not done.model
+
+
+def test_the_pass_stands_in_sequences() -> None:
+    unused = importlib.import_module("onnx_ir.passes.common").RemoveUnusedNodesPass
+    passes: Any = importlib.import_module("onnx_ir.passes")
+    done = passes.Sequential(unused(), onnxpad.FixPaddingPass(style="pad"), unused())(
+        onnx_ir.from_proto(PADDED)
+    )
+    assert [node.op_type for node in done.model.graph] == ["Pad", "Conv"]
+    many = passes.PassManager([onnxpad.FixPaddingPass()], steps=3)
+    assert many(onnx_ir.from_proto(PADDED)).modified
+
+
+def test_the_pass_refuses_what_differs_and_bad_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValidationError("differs")
+
+    monkeypatch.setattr(FixResult, "_refuse_invalid", refuse)
+    with pytest.raises(ValidationError, match="differs"):
+        onnxpad.FixPaddingPass()(onnx_ir.from_proto(PADDED))
+    with pytest.raises(TypeError, match="stlye"):
+        onnxpad.FixPaddingPass(stlye="fold")  # type: ignore[call-arg]
+    wrong: list[dict[str, Any]] = [{"target": "opncv"}, {"select": "PAD8"}]
+    for options in wrong:
+        with pytest.raises(UsageError):
+            onnxpad.FixPaddingPass(**options)
+
+
+def test_without_onnx_ir_the_pass_says_what_it_needs() -> None:
+    code = "import sys; sys.modules['onnx_ir'] = None; from onnxpad import FixPaddingPass"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: FixPaddingPass needs the package")

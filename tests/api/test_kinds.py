@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_graphsurgeon as gs
 import pytest
 
 import onnxpad
 from onnxpad.api.kinds import limited
-from onnxpad.errors import UsageError
+from onnxpad.errors import ModelError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.runtimes import pool
 from tests.support import one
@@ -55,19 +56,13 @@ def test_a_result_is_of_the_kind_given(kind: str) -> None:
     assert [node.op_type for node in result.model.graph.node] == ["Conv"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_needs_no_change_comes_back_too(kind: str) -> None:
-    again = onnxpad.fix(onnxpad.fix(KINDS[kind](), validate=False).as_same_kind())
-    assert not again.changed
-    assert not onnxpad.check(again.as_same_kind(), ignore="PAD6").findings
-
-
-def test_bytes_that_need_no_change_are_the_same() -> None:
+def test_what_needs_no_change_comes_back_and_a_path_is_saved(tmp_path: Path) -> None:
+    for kind in KINDS:
+        again = onnxpad.fix(onnxpad.fix(KINDS[kind](), validate=False).as_same_kind())
+        assert not again.changed
+        assert not onnxpad.check(again.as_same_kind(), ignore="PAD6").findings
     fixed = onnxpad.fix(RAW, validate=False).as_same_kind()
     assert onnxpad.fix(fixed).as_same_kind() == fixed
-
-
-def test_a_path_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(RAW)
     with pytest.raises(UsageError):
@@ -109,6 +104,24 @@ def test_no_package_is_imported_unless_it_is_needed(tmp_path: Path) -> None:
     assert done.stdout.split() == ["[]"]
 
 
+def test_a_new_graph_of_graphsurgeon_gets_a_version_that_runs() -> None:
+    x, y = (gs.Variable(name, np.float32, [2]) for name in "xy")
+    graph = gs.Graph([gs.Node("Relu", inputs=[x], outputs=[y])], [x], [y], opset=13)
+    result = onnxpad.fix(graph)
+    assert result.model.ir_version == 8
+    assert result.as_same_kind().opset == 13
+    assert onnxpad.validate(graph, graph).ok
+
+
+def test_a_graph_of_graphsurgeon_that_cannot_be_exported_is_one_error() -> None:
+    without, wrong = gs.import_onnx(PADDED), gs.import_onnx(PADDED)
+    without.inputs[0].dtype = None
+    wrong.nodes[1].attrs["group"] = None
+    for graph in (without, wrong):
+        with pytest.raises(ModelError):
+            onnxpad.fix(graph)
+
+
 NONE = '""'  # an input that is left out
 
 
@@ -117,7 +130,7 @@ NONE = '""'  # an input that is left out
     [
         (None, (), None),
         (None, ("n",), None),
-        (None, (NONE,), 60.0),
+        (None, ("huge",), 60.0),
         (None, ("n", NONE), 60.0),  # one of several models is enough
         (5.0, ("n",), 5.0),
         (5.0, (NONE,), 5.0),
@@ -127,16 +140,14 @@ def test_runs_are_limited_where_a_loop_need_not_end(
     given: float | None, loops: tuple[str, ...], limit: float | None
 ) -> None:
     body = "body = b (int64 i, bool d, float e) => (bool f, float h) { f = Not (d) h = Neg (e) }"
-    graphs = [
-        Graph.from_proto(
-            one(
-                f"y = Loop ({count}, c, x) <{body}>",
-                inputs="float x, bool c",
-                initializers="int64 n = {3}",
-            )
+    models = (
+        one(
+            f"y = Loop ({count}, c, x) <{body}>",
+            inputs="float x, bool c",
+            initializers=f"int64 n = {{3}}, int64 huge = {{{2**63 - 1}}}",
         )
         for count in loops
-    ]
-    with limited(given, *graphs):
+    )
+    with limited(given, *map(Graph.from_proto, models)):
         assert pool._limit.get() == limit
     assert pool._limit.get() is None

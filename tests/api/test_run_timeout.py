@@ -10,15 +10,12 @@ import pytest
 
 import onnxpad
 from onnxpad.api import kinds
-from onnxpad.graph import Graph
-from onnxpad.graph.graph import has_open_loop
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.validation import lab
 from onnxpad.validation.lab import Execution, Result
 from onnxpad.validation.lab import ask as asking
 from tests.support import parsed
-from tests.support.rows import each_row
 
 LOOP = """Loop (n, k, z) <body = t (int64 i, bool c, float[1,1,H,W] s) => (bool d, float[1,1,H,W] o)
     { o = Identity (s) d = Constant <value = bool {%s}> () }>"""
@@ -83,36 +80,6 @@ def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.Monk
     monkeypatch.setattr(lab, "ask", ask)
     assert onnxpad.validate(ENDING, ENDING, run_timeout=9, inputs=FED).ok
     assert limits == [("off", 9), ("off", 9), ("off", 27), ("full", 9), ("full", 9)]
-
-
-SCAN = """g (float[3,2] x) => (float[3,2] y) { y = Scan <num_scan_inputs = 1, body = t (float[2] a)
-    => (float[2] b) { b = Relu (a) }> (x) }"""
-DEEP = """g (float[2] x, bool k) => (float[2] y) <int64 n = {20}> { y = Loop (n, k, x) <body = t
-    (int64 i, bool c, float[2] s) => (bool d, float[2] o) { d = Identity (c) o = Loop (n, c, s)
-    <body = u (int64 j, bool e, float[2] r) => (bool f, float[2] q)
-    { f = Identity (e) q = Relu (r) }> }> }"""
-CALLED = """<ir_version: 8, opset_import: ["" : 17, "m" : 1]>
-    g (float[1,1,5,5] x) => (float[1,1,5,5] y) { y = m.f (x) }
-    <domain: "m", opset_import: ["" : 17]> f (z) => (y)
-    { n = Constant <value = int64 {%d}> () k = Constant <value = bool {1}> () y = %s }"""
-
-
-@each_row(
-    ("given", "is_open"),
-    [
-        (model(1), True),
-        (model(1, "7"), False),
-        (model(1, str(2**63 - 1)), True),
-        (parsed(SCAN), False),
-        (parsed(DEEP), False),
-        (onnx.parser.parse_model(CALLED % (5, LOOP % 1)), False),
-        (onnx.parser.parse_model(CALLED % (2**40, LOOP % 1)), True),
-    ],
-)
-def test_models_with_a_loop_that_no_constant_stops_have_a_limit(
-    given: onnx.ModelProto, is_open: bool
-) -> None:
-    assert has_open_loop(Graph.from_proto(given)) == is_open
 
 
 def test_these_have_one_without_an_option(monkeypatch: pytest.MonkeyPatch) -> None:

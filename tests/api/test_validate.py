@@ -3,7 +3,6 @@
 import json
 import shlex
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from onnxpad.api.validate import _resized
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
 from onnxpad.graph import Graph
 from onnxpad.report.json import json_of
-from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs, run
+from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
 from tests.support.rows import each_row, one_in
 
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -48,6 +47,16 @@ OPEN = one(
     inputs="float[N, 1, height, ?] x",
     initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
 )
+
+
+DIFFERING = {
+    "aspp_tensorflow",  # onnxruntime refuses it
+    "wavenet_torchscript",  # onnxruntime refuses it
+    "deconv_paddle",  # computes another shape than the framework
+    "gaps_keras_open",  # pads with 0 where Keras has the bias
+}
+STEMS = [path.stem for path in EXPORTED if not QUANTISED.search(path.stem)]
+AGREEING = [each for each in STEMS if each not in DIFFERING]  # no reference is quantised
 
 
 def drawn(result: onnxpad.ValidationResult) -> list[tuple[int, ...]]:
@@ -88,12 +97,6 @@ class TestLibrary:
         assert len(found.comparison.worst) == 4
         assert found.comparison.max_abs > 0
 
-    @pytest.mark.parametrize("validate", [True, False])
-    def test_fix_tells_how_long_it_took(self, validate: bool) -> None:
-        start = time.perf_counter()
-        result = onnxpad.fix(KERAS, validate=validate)
-        assert 0 < result.seconds <= time.perf_counter() - start
-
     def test_fix_tells_where_models_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # a rewrite that slips through proof and probes is found by the whole model's validation
         from onnxpad.graph import Model
@@ -114,24 +117,7 @@ class TestLibrary:
         assert result.barred
         (_told,) = [each for each in result.validation.warnings if "taken back" in each]
 
-    @pytest.mark.parametrize(
-        "name",
-        one_in(
-            5,
-            [
-                (path.stem,)
-                for path in EXPORTED
-                if path.stem
-                not in {
-                    "aspp_tensorflow",  # onnxruntime refuses it
-                    "wavenet_torchscript",  # onnxruntime refuses it
-                    "deconv_paddle",  # computes another shape than the framework
-                    "gaps_keras_open",  # pads with 0 where Keras has the bias
-                }
-                and not QUANTISED.search(path.stem)  # the references are not quantised
-            ],
-        ),
-    )
+    @pytest.mark.parametrize("name", one_in(5, zip(AGREEING)))
     def test_exported_models_agree_with_their_frameworks(self, name: str) -> None:
         onnxpad.validate(
             MODELS / f"{name}.onnx", reference=MODELS / f"{name}.npz"
@@ -177,20 +163,6 @@ class TestLibrary:
         both = onnxpad.validate(wrong, wrong, reference=REFERENCE)
         assert not both.ok
         assert any("the original differs from the reference" in line for line in both.warnings)
-
-    def test_what_a_cured_model_computes_otherwise_inside_is_no_fault(self) -> None:
-        def model(pads: str) -> onnx.ModelProto:
-            return one(
-                f"c = Conv <pads = [{pads}]> (x, w) y = Abs (c) k = ArgMax <axis = 1> (c)",
-                initializers="float[2, 2, 3, 1] w = {1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1}",
-                outputs="float[] y, int64[] k",
-            )
-
-        fed = {"x": np.random.default_rng(0).standard_normal((1, 2, 9, 8)).astype(np.float32)}
-        y, k = run(model("1,0,1,0"), fed)
-        reference = {**fed, "y": y, "k": k}
-        assert onnxpad.validate(model("2,0,0,0"), model("1,0,1,0"), reference=reference).ok
-        assert not onnxpad.validate(model("1,0,1,0"), model("2,0,0,0"), reference=reference).ok
 
     def test_the_layout_of_another_framework(self) -> None:
         with np.load(REFERENCE) as arrays:
@@ -246,54 +218,27 @@ class TestLibrary:
             with pytest.raises(UsageError):
                 onnxpad.validate(OPEN, rewritten, dims={"height": size})
 
-    @pytest.mark.parametrize(
-        ("option", "value"),
-        [
-            ("samples", 1),
-            ("seed", 0),
-            ("shapes", {"x": "1,1,2,2"}),
-            ("dims", {"height": 3}),
-        ],
-    )
-    @pytest.mark.parametrize("given", ["inputs", "reference"])
-    def test_what_is_about_drawing_excludes_what_is_given(
-        self, option: str, value: object, given: str
-    ) -> None:
-        options: dict[str, Any] = {given: REFERENCE, option: value}
-        with pytest.raises(UsageError):
-            onnxpad.validate(KERAS, KERAS, **options)
-
-    @pytest.mark.parametrize(
+    @each_row(
         "options",
         [
-            {},
-            {"rewritten": KERAS, "dims": {"nowhere": 3}},
-            {"rewritten": KERAS, "shapes": {"nowhere": "1,2"}},
-            {"rewritten": KERAS, "shapes": {"": "1,2"}},
-            {"rewritten": KERAS, "samples": 0},
-            {"rewritten": KERAS, "seed": -1},
-            {"rewritten": KERAS, "rtol": -1.0},
-            {"rewritten": KERAS, "atol": float("nan")},
-            {"rewritten": KERAS, "providers": ["gpu"]},
-            {"rewritten": KERAS, "providers": []},
+            {"dims": {"nowhere": 3}},
+            {"shapes": {"nowhere": "1,2"}},
             {"rewritten": MODELS},
             {"rewritten": MODELS / "nowhere.onnx"},
             {"rewritten": REFERENCE},
-            {"reference": MODELS / "unet_dynamo.npz"},
-            {"reference": MODELS / "nowhere.npz"},
             {"reference": KERAS},
-            {"rewritten": KERAS, "inputs": MODELS / "unet_dynamo.npz"},
+            {"reference": MODELS / "unet_dynamo.npz"},
+            {"inputs": MODELS / "unet_dynamo.npz"},
+            *({given: REFERENCE, option: value}  # what is about drawing, beside what is given
+              for given in ("inputs", "reference") for option, value in
+              {"samples": 1, "seed": 0, "shapes": {"x": "1,1"}, "dims": {"n": 3}}.items()),
         ],
-    )
+    )  # fmt: skip
     def test_bad_usage_is_one_line(self, options: dict[str, Any]) -> None:
         with pytest.raises(OnnxpadError) as caught:
-            onnxpad.validate(KERAS, **options)
+            onnxpad.validate(KERAS, **{"rewritten": KERAS, **options})
         assert caught.value.exit_code == 2
         assert "\n" not in str(caught.value)
-
-    def test_one_model_needs_a_reference(self) -> None:
-        with pytest.raises(UsageError):
-            onnxpad.validate(KERAS)
 
 
 UNREAD = "q = Pad (x, e) u = AveragePool <kernel_shape = [1, 1], strides = [2, 2]> (q)"
@@ -338,60 +283,27 @@ class TestCulprits:
         document = json.loads(json_of(result))
         assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
 
-    def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
-        more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
-        more = f"{more} = [2, 2]> (y) b = MaxPool <kernel_shape = [1, 1], strides = [2, 2]> (s) "
-        more = (more + "z = Add (v, b)").replace("'", '"')
-        straight = "u = Identity (x)"
-        given = judged("pads = [1, 1, 1, 1]", straight, more)
-        assert onnxpad.validate(given, given).ok
-        _line, table, _ = self.told(given, judged("pads = [2, 2, 2, 2]", straight, more))
-        assert table == ["<y> (Conv)"]
-
-    @pytest.mark.parametrize("pads", ["[-1, 0, 1, 1]", "[1, 1]", "[1.0, 1.0, 1.0, 1.0]"])
-    def test_what_does_not_load_has_the_table(self, pads: str) -> None:
-        given = judged("pads = [1, 1, 0, 0]")
-        other = judged("pads = [1, 1, 0, 0]")
-        (item,) = other.graph.node[-1].attribute
-        item.CopyFrom(onnx.helper.make_attribute("pads", json.loads(pads)))
-        _line, table, _ = self.told(given, other)
-        assert table == []  # one that cannot be read is not listed
-
 
 class TestCommand:
-    def test_agreement_is_0(self, fixed: Path) -> None:
-        result = runs(KERAS, fixed)
-        assert result.exit_code == 0
-        assert result.stderr == ""
-
-    def test_a_difference_is_3_and_told(self, wrong: Path) -> None:
-        result = runs(KERAS, wrong)
-        assert result.exit_code == 3
-        assert "(MaxPool)" in result.stdout
-        (_line,) = result.stderr.splitlines()
-
-    def test_a_reference(self, fixed: Path) -> None:
-        result = runs(KERAS, "--reference", REFERENCE)
-        assert result.exit_code == 0
-        assert runs(KERAS, fixed, "--reference", REFERENCE).exit_code == 0
-        assert runs(KERAS, fixed, "--inputs", REFERENCE, "--rtol", "0", "--atol", 1).exit_code == 0
-
     @pytest.mark.parametrize("path", ["wrong", "fixed"])
-    def test_json_has_every_figure(self, path: str, request: pytest.FixtureRequest) -> None:
-        rewritten = request.getfixturevalue(path)
-        result = runs(KERAS, rewritten, "--format", "json")
-        document = json.loads(result.stdout)
-        assert document["exit_code"] == result.exit_code == (3 if path == "wrong" else 0)
-        assert document["outcome"] == ("failed" if path == "wrong" else "passed")
-        assert document["providers"] == ["CPUExecutionProvider"]
-        run = document["validation"]["runs"][0]
-        assert (run["subject"], run["against"]) == ("rewritten", "original")
-        for figure in ("max_abs", "max_rel", "ulp", "cosine", "argmax", "worst", "shape", "dtype"):
-            assert figure in run["comparisons"][0]
+    def test_the_exit_code_and_the_json_say_the_same(
+        self, path: str, request: pytest.FixtureRequest
+    ) -> None:
+        rewritten, code = request.getfixturevalue(path), 3 if path == "wrong" else 0
+        result = runs(KERAS, rewritten)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (code, bool(code))
+        assert ("(MaxPool)" in result.stdout) is (path == "wrong")
+        document = json.loads(runs(KERAS, rewritten, "--format", "json").stdout)
+        assert document["exit_code"] == code
+        assert document["outcome"] == ("failed" if code else "passed")
         divergence = document["validation"]["divergence"]
         assert (divergence is None) == (path == "fixed")
         if divergence:
             assert divergence["comparison"]["output"] == divergence["tensor"]
+
+    def test_a_reference_and_tolerances(self, fixed: Path) -> None:
+        assert runs(KERAS, "--reference", REFERENCE).exit_code == 0
+        assert runs(KERAS, fixed, "--inputs", REFERENCE, "--rtol", "0", "--atol", 1).exit_code == 0
 
     def test_sizes(self, tmp_path: Path) -> None:
         path = tmp_path / "open.onnx"
@@ -404,25 +316,18 @@ class TestCommand:
             "x float32 2x1x16x7",
         }
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("args", "code"),
         [
             ([], 2),
-            ([KERAS, "--dim", "nowhere=3"], 2),
             ([KERAS, "--dim", "nowhere=3", "--dim", "nowhere=4"], 2),
-            (["--reference", REFERENCE, "--samples", 1], 2),
-            ([KERAS, "--inputs", REFERENCE, "--seed", 0], 2),
-            (["--provider", "gpu"], 2),
-            (["--provider", "NnapiExecutionProvider"], 4),
+            ([KERAS, "--provider", "NnapiExecutionProvider"], 4),
             (["--reference", MODELS / "README.md"], 2),
-            (["--reference", MODELS], 2),
-            (["--reference", MODELS / "vocoder_torch.npz"], 2),
         ],
     )
     def test_bad_usage_is_one_line(self, args: list[object], code: int) -> None:
-        result = runs(KERAS, *([KERAS] if "--provider" in args else []), *args)
-        assert result.exit_code == code
-        assert result.stdout == ""
+        result = runs(KERAS, *args)
+        assert (result.exit_code, result.stdout) == (code, "")
         (line,) = result.stderr.splitlines()
         assert line.startswith("error: ")
 
@@ -449,15 +354,13 @@ class TestPointsToMatch:
         found = json.loads(runs(port, "--reference", reference, "--format", "json").stdout)
         assert found["next"] == command
 
-    def test_what_is_in_memory_is_given_to_the_call(self) -> None:
+    def test_only_where_the_reference_is_not_reproduced_and_padding_may_be_why(
+        self, wrong: Path
+    ) -> None:
         with np.load(self.PORT.with_suffix(".npz")) as arrays:
             reference = dict(arrays)
-        model = onnx.load(self.PORT)
-        assert onnxpad.validate(model, reference=reference).next == (
-            "onnxpad.match(model, reference)"
-        )
-
-    def test_not_where_the_reference_is_reproduced(self, wrong: Path) -> None:
+        told = onnxpad.validate(onnx.load(self.PORT), reference=reference).next
+        assert told == "onnxpad.match(model, reference)"  # what is in memory is given to the call
         assert onnxpad.validate(KERAS, reference=REFERENCE).next == ""
         assert onnxpad.validate(KERAS, wrong, reference=REFERENCE).next == ""
 
@@ -496,13 +399,11 @@ def test_an_output_of_equal_sizes_is_compared_in_the_layout_of_the_reference() -
 @each_row(
     ("before", "after", "told"),
     [
-        ("float[1, 8] x", "float[1, 8] x", ""),
         ("float[n, 8] x", "float[1, 8] x", ""),
         ("float[n, 8] x", "float[1, 9] x", "input 'x' nx8 became 1x9"),
         ("float[2] a, float[1, 8] x", "float[3, 8] x", "input 'x' 1x8 became 3x8"),
         ("float[8] x", "float[1, 8] x", "input 'x' 8 became 1x8"),
         ("float[1, 8] x", "float[1, 9] z", ""),
-        ("float x", "float[] x", ""),
     ],
 )
 def test_inputs_of_other_sizes_are_named(before: str, after: str, told: str) -> None:

@@ -82,18 +82,3 @@ def test_bash_completes(program: Path, script: str, words: str, found: str) -> N
         check=True,
     )
     assert (sorted(result.stdout.split()), result.stderr) == (sorted(found.split()), "")
-
-
-def test_the_script_is_for_the_program_however_it_was_started(script: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "onnxpad", "--show-completion", "bash"],
-        env={**os.environ, **SHOWN},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=True,
-    )
-    assert result.stdout == script
-    assert "_ONNXPAD_COMPLETE=complete_bash" in script
-    assert script.endswith(" onnxpad\n")

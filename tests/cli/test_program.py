@@ -56,66 +56,6 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 BEGIN, RUN = [("heed",), ("threshold", 50_000)], [("app",), ("done",)]
 
 
-def test_matrix_products_start_no_threads(done: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    done.clear()
-    monkeypatch.setattr(sys, "argv", ["onnxpad", "fix", "m"])
-    for given, threads in ((None, "1"), ("4", "4")):
-        os.environ.clear()
-        if given:
-            os.environ["OPENBLAS_NUM_THREADS"] = given
-        program.main()
-        assert os.environ["OPENBLAS_NUM_THREADS"] == threads
-    assert done == 2 * [*BEGIN, *RUN]
-
-
-TOLD = [("done",), ("json", failures.INTERRUPTION, ["fix", "m"]), ("exit", 130)]
-
-
-@each_row(
-    ("at", "error", "asked", "then"),
-    [
-        ("app", KeyboardInterrupt(), False, [("done",), *TOLD]),
-        ("heed", KeyboardInterrupt(), False, TOLD),
-        ("app", TypeError(), True, [("done",), *TOLD]),
-        ("app", TypeError(), False, TypeError),
-        ("app", SystemExit("text"), True, SystemExit),
-    ],
-)
-def test_an_interrupt_is_told_and_an_error_raised(
-    at: str,
-    error: BaseException,
-    asked: bool,
-    then: Any,
-    done: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    done.clear()
-    monkeypatch.setattr(sys, "argv", ["onnxpad", "fix", "m"])
-    failing: dict[str, Any] = vars(program)["failing"]
-    failing.update(at=at, error=error, asked=asked)
-    with pytest.raises(ExitError if isinstance(then, list) else then):
-        program.main()
-    said = capsys.readouterr().err
-    if isinstance(then, list):
-        assert done[done.index(then[0], [name for name, *_ in done].index(at)) :] == then
-        assert said == "error: interrupted\n"
-    else:
-        assert ("exit", 130) not in done
-        assert said == ""
-
-
-def test_a_module_that_is_imported_by_half_does_not_hide_an_interrupt(
-    done: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing: dict[str, Any] = vars(program)["failing"]
-    failing.update(at="json", error=AttributeError())
-    monkeypatch.setattr(program, "_run", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
-    with pytest.raises(ExitError):
-        program.main()
-    assert done[-1] == ("exit", 130)
-
-
 @each_row(
     ("code", "with_it", "left"),
     [
@@ -165,19 +105,3 @@ def test_the_program_leaves_at_once_if_nothing_but_memory_is_left(
         ended += [("atexit",), ("flush",)]
     assert done == ended
     assert left is not None or raised.value.args == (code,)
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in 3.12")
-def test_a_profiler_of_sys_monitoring_is_waited_for() -> None:
-    assert not program._is_watched() or sys.gettrace() or sys.getprofile()
-    monitoring: Any = vars(sys)["monitoring"]
-    monitoring.use_tool_id(5, "test")
-    try:
-        assert program._is_watched()
-    finally:
-        monitoring.free_tool_id(5)
-
-
-def test_a_profiler_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "getprofile", lambda: print)
-    assert program._is_watched()

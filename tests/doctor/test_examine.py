@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from onnxpad.doctor.examine import Diagnosis, Machine, examine, needed
+from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
@@ -75,86 +75,84 @@ class Fake(Machine):
 
 
 FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
-HOLLOW = ProviderError("onnxruntime cannot be imported (no attribute)")
-AGAIN = "pip install --force-reinstall onnxruntime-gpu"
-
-
-def told(found: Diagnosis) -> str:
-    return text_of(doctor_document(found), UNBROKEN)
 
 
 def test_where_all_works_nothing_is_wrong() -> None:
     found = examine(Fake())
-    assert (found.ok, found.problems) == (True, ())
+    assert found.ok
+    assert found.problems == ()
     assert [each.usable for each in found.providers] == [True, True]
     assert found.driver.devices == ("NVIDIA H200",)
     assert {library.file for library in found.libraries} == ALL
-    assert "590.44.01, NVIDIA H200" in told(found)
+    text = text_of(doctor_document(found), UNBROKEN)
+    assert "590.44.01, NVIDIA H200" in text
+
+
+BROKEN = "pip install --force-reinstall onnxruntime-gpu"
 
 
 @each_row(
-    ("fake", "ok", "cures"),
+    ("fake", "ok", "cure"),
     [
-        # What breaks onnxpad.
+        # Two wheels, also where there is no CUDA; a hollow one, none, and one that computes wrong.
         (Fake(wheels=("onnxruntime", "onnxruntime-gpu")), False,
-         ["pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"]),
+         "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"),
         (Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")), False,
-         ["pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime"]),
-        (Fake(wheels=("onnxruntime", "onnxruntime-gpu"), compiled=HOLLOW), False,
-         ["pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu", ""]),
-        (Fake(compiled=HOLLOW), False, [AGAIN]),
-        (Fake(wheels=(), compiled=HOLLOW), False, [AGAIN]),
-        (Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}), False, [AGAIN]),
-        (Fake(compiled=("CUDAExecutionProvider",)), False, [AGAIN]),
+         "pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime"),
+        (Fake(compiled=ProviderError("no attribute")), False, BROKEN),
+        (Fake(wheels=(), compiled=ProviderError("No module named 'onnxruntime'")), False, BROKEN),
+        (Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}), False, BROKEN),
+        (Fake(compiled=("CUDAExecutionProvider",)), False, BROKEN),
+        # Packages that do not fit, or are not there.
         (Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}), False,
-         ["pip install --force-reinstall onnx"]),
-        (Fake(versions={"onnx-graphsurgeon": ""}), False, ["pip install onnx-graphsurgeon"]),
-        # A device that cannot be used is no reason to fail.
+         "pip install --force-reinstall onnx"),
+        (Fake(versions={"onnx-graphsurgeon": ""}), False, "pip install onnx-graphsurgeon"),
+        # A device that cannot be used is no reason to fail: libraries, a CPU wheel, the driver.
         (Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}), True,
-         ["pip install 'onnxruntime-gpu[cuda,cudnn]'"]),
+         "pip install 'onnxruntime-gpu[cuda,cudnn]'"),
         (Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""), True,
-         ["pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"]),
-        (Fake(troubles=FAILS, loaded=frozenset()), True, ["--gpus all"]),
-        (Fake(troubles=FAILS), True, ["nvidia-smi"]),
-        # Without a driver nothing is wrong.
-        (Fake(troubles=FAILS, pip=frozenset(), smi="", loaded=frozenset()), True, []),
+         "pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"),
+        (Fake(troubles=FAILS, loaded=frozenset()), True, "--gpus all"),
+        (Fake(troubles=FAILS), True, "nvidia-smi"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_cure(fake: Fake, ok: bool, cures: list[str]) -> None:
+def test_what_is_wrong_is_said_with_its_cure(fake: Fake, ok: bool, cure: str) -> None:
     found = examine(fake)
-    assert found.ok is ok
+    (problem,) = found.problems
+    assert (found.ok, problem.broken) == (ok, not ok)
+    assert cure in problem.cure
     assert json.loads(json_of(found))["ok"] is ok
-    assert len(found.problems) == len(cures)
-    for problem, cure in zip(found.problems, cures, strict=True):
-        assert cure in problem.cure
-        assert bool(problem.cure) is bool(cure)
-        assert problem.what in told(found)
-        assert problem.cure in told(found)
+    text = text_of(doctor_document(found), UNBROKEN)
+    assert f"{problem.what}\n  cure: {problem.cure}\n" in text
+    assert ok or "works;" not in text
 
 
-def test_libraries_of_the_system_count() -> None:
+def test_what_is_found_where_nothing_is_wrong_or_little_is_there() -> None:
+    wheels = ("onnxruntime", "onnxruntime-gpu")
+    twice = examine(Fake(wheels=wheels, compiled=ProviderError("cannot be imported")))
+    assert [bool(problem.cure) for problem in twice.problems] == [True, False]  # one cure
+    none = examine(Fake(troubles=FAILS, pip=frozenset(), smi="", loaded=frozenset()))
+    assert (none.ok, none.problems) == (True, ())  # there is no driver
+    text = text_of(doctor_document(none), UNBROKEN)
+    assert text.count("  missing\n") == len(ALL)
     found = examine(Fake(pip=frozenset(), loaded=ALL))
     assert {library.place for library in found.libraries} == {"system"}
     for cuda in ("", "11.8"):  # whose libraries are not known
         assert examine(Fake(built_for=cuda)).libraries == ()
-
-
-def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
-    class Strict(Fake):
-        def runtime(self) -> tuple[tuple[str, ...], str]:
-            raise AssertionError
-
-    assert examine(Strict(errors={"numpy": "ImportError: no"})).providers == ()
+    with mock.patch.object(Fake, "runtime", side_effect=AssertionError):
+        assert examine(Fake(errors={"numpy": "ImportError: no"})).providers == ()
 
 
 def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
-    assert all(line.isprintable() for line in told(found).splitlines())
+    assert all(
+        line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
+    )
     bare = re.sub(
         r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, is_painted=True))
     )
-    assert bare == told(found)
+    assert bare == text_of(doctor_document(found), UNBROKEN)
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])
@@ -206,24 +204,43 @@ def test_the_wheels_of_one_folder_are_found(
 def test_the_command_prints_one_report_and_nothing_else() -> None:
     """In a process of its own: onnxruntime and the loader write to the streams themselves."""
     for form in ("text", "json"):
-        command = [sys.executable, "-m", "onnxpad", "doctor", "--format", form]
-        env = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "onnxpad", "doctor", "--format", form],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
         assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     assert (document["command"], document["exit_code"], document["ok"]) == ("doctor", 0, True)
 
 
+class Hollow:
+    """A module `onnxruntime` that is asked to find its CUDA libraries."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def preload_dlls(self) -> None:
+        self.asked += 1
+
+    def get_available_providers(self) -> list[str]:
+        return list(BOTH)
+
+    get_all_providers = get_available_providers
+
+    SessionOptions = GraphOptimizationLevel = mock.MagicMock()
+
+
 @pytest.mark.usefixtures("run_here")
 def test_libraries_of_pip_are_loaded_for_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = mock.MagicMock()
-    there.get_available_providers.return_value = there.get_all_providers.return_value = [*BOTH]
-    there.InferenceSession.side_effect = RuntimeError  # this runtime has no sessions
+    there = Hollow()
     monkeypatch.setattr(native, "imported", lambda: there)
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)]:
-        with pytest.raises(EngineError):
+        with pytest.raises(EngineError):  # this runtime has no sessions
             sessions.open_session(b"", provider=provider)
-        assert there.preload_dlls.call_count == asked
+        assert there.asked == asked
 
 
 @pytest.mark.usefixtures("run_here")

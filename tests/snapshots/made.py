@@ -36,6 +36,10 @@ LINES: Final = {
     "match.json": "match model.onnx --reference other.npz --format json --html match.html",
     "explain": "explain model.onnx --node strided",
     "explain.json": "explain model.onnx --node strided --format json --html explain.html",
+    "explain.axes": "explain --op conv --size 9x10 --kernel 3 --stride 2",
+    "explain.crops": "explain --op convtranspose --size 10 --kernel 3 --stride 2 --padding 1",
+    "explain.reach": "explain --op convtranspose --size 249 --kernel 7 --stride 6 "
+    "--output-size 1481",
     "rule": "rule PAD201",
     "rule.json": "rule PAD201 guarded --format json",
     "targets": "targets openvino",

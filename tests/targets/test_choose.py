@@ -12,12 +12,8 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.options import OptionKeywords, Wanted
+from onnxpad.options import OptionKeywords
 from onnxpad.report.documents.show_document import show_document
-from onnxpad.targets import choose
-from onnxpad.targets.form import Form
-from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Cell, Target
 from tests.support import assert_same, attributes, one, parsed
 from tests.support.rows import each_row, one_in
 
@@ -87,132 +83,70 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
     return told
 
 
+BOTH: Final = f"a = Conv <{UPPER}, {S2}> (x, w) y = Conv <{LOWER}, {S2}> (a, w)"
+COUNTED: Final = f"y = AveragePool <count_include_pad = 1, {K3}, PADS> (x)"
+
+
 @each_row(
     ("text", "inputs", "cells", "expected"),
     [
         # One side of SAME is wrong: it alone is written out.
-        (
-            f"a = Conv <{UPPER}, {S2}> (x, w)\ny = Conv <{LOWER}, {S2}> (a, w)",
-            X,
-            ['auto_pad = "SAME_UPPER" -> wrong'],
-            ["Conv(pads=[0,0,1,1])", "Conv(auto_pad=SAME_LOWER)"],
-        ),
-        (
-            f"a = Conv <{UPPER}, {S2}> (x, w)\ny = Conv <{LOWER}, {S2}> (a, w)",
-            X,
-            ['auto_pad = "SAME_LOWER" -> wrong'],
-            ["Conv(auto_pad=SAME_UPPER)", "Conv(pads=[1,1,0,0])"],
-        ),
+        (BOTH, X, ['auto_pad = "SAME_UPPER" -> wrong'],
+         "Conv(pads=[0,0,1,1]) Conv(auto_pad=SAME_LOWER)"),
+        (BOTH, X, ['auto_pad = "SAME_LOWER" -> wrong'],
+         "Conv(auto_pad=SAME_UPPER) Conv(pads=[1,1,0,0])"),
         # Only known sizes, or only unknown ones.
-        (
-            f"y = Conv <{UPPER}> (x, w)",
-            OPEN,
-            ['auto_pad = "SAME_UPPER", sized = false -> rejected'],
-            ["Conv(pads=[1,1,1,1])"],
-        ),
-        (
-            f"y = Conv <{UPPER}> (x, w)",
-            X,
-            ['auto_pad = "SAME_UPPER", sized = true -> rejected'],
-            ["Conv(pads=[1,1,1,1])"],
-        ),
-        # No unequal pads in the operator, by operator and rank.
-        (
-            ("a = Conv <pads = [0, 0, 1, 1]> (x, w) "
-            f"y = MaxPool <{K3}, pads = [0, 0, 1, 1]> (a)"),
-            X,
-            ['op = "Conv", pads = ["end", "begin", "mixed"] -> wrong'],
-            ["Pad()", "Conv(pads=[0,0,0,0])", "MaxPool(kernel_shape=[3,3], pads=[0,0,1,1])"],
-        ),
-        # More at the begin is wrong, more at the end is right.
-        (
-            "a = Conv <pads = [1, 1, 0, 0]> (x, w)\ny = Conv <pads = [0, 0, 1, 1]> (a, w)",
-            X,
-            ['op = "Conv", pads = "begin" -> wrong'],
-            ["Pad()", "Conv(pads=[0,0,0,0])", "Conv(pads=[0,0,1,1])"],
-        ),
-        # onnxruntime's optimiser folds that Pad wrongly, which its guard prevents.
-        (
-            f"z = Pad (x, p)\ny = MaxPool <{K3}> (z)",
-            X,
-            [],
-            ["Pad()", "MaxPool(kernel_shape=[3,3])"],
-        ),
+        (f"y = Conv <{UPPER}> (x, w)", OPEN, ['auto_pad = "SAME_UPPER", sized = false -> rejected'],
+         "Conv(pads=[1,1,1,1])"),
+        (f"y = Conv <{UPPER}> (x, w)", X, ['auto_pad = "SAME_UPPER", sized = true -> rejected'],
+         "Conv(pads=[1,1,1,1])"),
+        # No unequal pads in the operator; more at the begin is wrong, more at the end is right.
+        (f"a = Conv <pads = [0, 0, 1, 1]> (x, w) y = MaxPool <{K3}, pads = [0, 0, 1, 1]> (a)", X,
+         ['op = "Conv", pads = ["end", "begin", "mixed"] -> wrong'],
+         "Pad() Conv(pads=[0,0,0,0]) MaxPool(kernel_shape=[3,3],pads=[0,0,1,1])"),
+        ("a = Conv <pads = [1, 1, 0, 0]> (x, w) y = Conv <pads = [0, 0, 1, 1]> (a, w)", X,
+         ['op = "Conv", pads = "begin" -> wrong'],
+         "Pad() Conv(pads=[0,0,0,0]) Conv(pads=[0,0,1,1])"),
+        # What is taken stays; onnxruntime's optimiser folds this Pad wrongly, but for its guard.
+        (f"z = Pad (x, p) a = Conv (z, w) y = Conv <{UPPER}, {S2}> (a, w)", X, [],
+         "Pad() Conv() Conv(auto_pad=SAME_UPPER)"),
+        (f"z = Pad (x, p) y = MaxPool <{K3}> (z)", X, [], "Pad() MaxPool(kernel_shape=[3,3])"),
         # Amounts that are always the same become constants; a Pad that is not taken is folded.
-        (
-            "q = Add (p, p) z = Pad (x, q) y = Conv (z, w)",
-            X,
-            ['pad = "computed" -> rejected'],
-            ["Pad()", "Conv()"],
-        ),
-        (
-            "z = Pad (x, p)\ny = Conv (z, w)",
-            X,
-            ['pad = "constant" -> rejected'],
-            ["Conv(pads=[0,0,1,1])"],
-        ),
+        ("q = Add (p, p) z = Pad (x, q) y = Conv (z, w)", X, ['pad = "computed" -> rejected'],
+         "Pad() Conv()"),
+        ("z = Pad (x, p) y = Conv (z, w)", X, ['pad = "constant" -> rejected'],
+         "Conv(pads=[0,0,1,1])"),
         # What is written anew has initializers for what Constant nodes gave.
-        (
-            f"q = Identity (p) {ZERO} z = Pad (x, q, v) y = Relu (z)",
-            X,
-            ['pad = ["computed", "constant-node"] -> rejected'],
-            ["Pad()", "Relu()"],
-        ),
+        (f"q = Identity (p) {ZERO} z = Pad (x, q, v) y = Relu (z)", X,
+         ['pad = ["computed", "constant-node"] -> rejected'], "Pad() Relu()"),
         # ceil_mode becomes end pads where the sizes are known, and only where it is not taken.
-        (
-            (f"a = MaxPool <ceil_mode = 1, {K3}, {S2}> (x)\n"
-            "y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]> (a)"),
-            X,
-            ['op = "MaxPool", ceil = ["over", "dropped"] -> rejected'],
-            [
-                "MaxPool(kernel_shape=[3,3], pads=[0,0,1,1])",
-                "MaxPool(ceil_mode=1, kernel_shape=[2,2])",
-            ],
-        ),
+        ((f"a = MaxPool <ceil_mode = 1, {K3}, {S2}> (x) "
+         f"y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], {S2}> (a)"), X,
+         ['op = "MaxPool", ceil = ["over", "dropped"] -> rejected'],
+         "MaxPool(kernel_shape=[3,3],pads=[0,0,1,1]) MaxPool(ceil_mode=1,kernel_shape=[2,2])"),
         # Counted pools only without own padding.
-        (
-            f"y = AveragePool <count_include_pad = 1, {K3}, pads = [1, 1, 1, 1]> (x)",
-            X,
-            ["counted = true -> wrong"],
-            ["Pad()", "AveragePool(count_include_pad=1, kernel_shape=[3,3], pads=[0,0,0,0])"],
-        ),
-        # A transposed convolution with equal pads only.
-        (
-            f"y = ConvTranspose <pads = [1, 1, 0, 0], {S2}> (x, w)",
-            X,
-            ['op = "ConvTranspose", pads = ["begin", "end"] -> rejected'],
-            ["ConvTranspose(output_padding=[1,1], pads=[1,1,1,1])"],
-        ),
-        # It takes up a crop behind its bias, and gives another tensor then.
-        (
-            (f'a = ConvTranspose <auto_pad = "VALID", {S2}> (x, w) c = Add (a, b) '
-            "y = Slice (c, s, e, t)"),
-            X,
-            ['auto_pad = "VALID" -> rejected', 'pads = ["begin", "end"] -> rejected'],
-            ["ConvTranspose()", "Add()", "Slice()"],
-        ),
-        # VALID is not taken.
-        (
-            f'y = Conv <auto_pad = "VALID", {S2}> (x, w)',
-            X,
-            ['auto_pad = "VALID" -> rejected'],
-            ["Conv()"],
-        ),
-        # What depends on the size becomes a Pad where a computed one is taken.
-        (
-            f"y = MaxPool <{UPPER}, {K3}> (x)",
-            OPEN,
-            ['auto_pad = "SAME_UPPER" -> fallback'],
-            ["MaxPool(kernel_shape=[3,3], pads=[1,1,1,1])"],
-        ),
+        (COUNTED.replace("PADS", "pads = [1, 1, 1, 1]"), X, ["counted = true -> wrong"],
+         "Pad() AveragePool(count_include_pad=1,kernel_shape=[3,3],pads=[0,0,0,0])"),
+        # A transposed convolution with equal pads only; with a crop behind its bias.
+        (f"y = ConvTranspose <pads = [1, 1, 0, 0], {S2}> (x, w)", X,
+         ['op = "ConvTranspose", pads = ["begin", "end"] -> rejected'],
+         "ConvTranspose(output_padding=[1,1],pads=[1,1,1,1])"),
+        ((f'a = ConvTranspose <auto_pad = "VALID", {S2}> (x, w) c = Add (a, b) '
+         "y = Slice (c, s, e, t)"), X,
+         ['auto_pad = "VALID" -> rejected', 'pads = ["begin", "end"] -> rejected'],
+         "ConvTranspose() Add() Slice()"),
+        # What depends on the size.
+        (f"y = MaxPool <{UPPER}, {K3}> (x)", OPEN, ['auto_pad = "SAME_UPPER" -> fallback'],
+         "MaxPool(kernel_shape=[3,3],pads=[1,1,1,1])"),
     ],
+    at_once=4,
 )  # fmt: skip
 def test_what_is_written(
-    text: str, inputs: str, cells: list[str], expected: list[str], target: Any
+    text: str, inputs: str, cells: list[str], expected: str, target: Any
 ) -> None:
     before = model(text, inputs)
     result = onnxpad.fix(before, target=target(*cells))
-    assert nodes(result.model) == expected
+    assert " ".join(nodes(result.model)).replace(", ", ",") == expected
     assert result.ok
     assert not codes(result)
     assert not onnxpad.fix(result.model, target=target(*cells)).changed
@@ -226,29 +160,15 @@ def test_what_is_written(
     [
         ("kernel_shape", CONV, 17, "kernel_shape = false", "Conv(kernel_shape=[3,3])"),
         ("write_pads", CONV, 17, "silent = true", "Conv(pads=[0,0,0,0])"),
-        (
-            "no_count_include_pad",
-            f"y = AveragePool <count_include_pad = 1, {K3}> (x)",
-            17,
-            "count_include_pad = true",
-            "AveragePool(kernel_shape=[3,3])",
-        ),
-        (
-            "no_output_padding",
-            f"y = ConvTranspose <output_padding = [1, 0], pads = [1, 0, 1, 2], {S2}> (x, w)",
-            17,
-            "output_padding = true",
-            "ConvTranspose(pads=[1,0,0,2])",
-        ),
+        ("no_count_include_pad", COUNTED.replace(", PADS", ""), 17, "count_include_pad = true",
+         "AveragePool(kernel_shape=[3,3])"),
+        ("no_output_padding",
+         f"y = ConvTranspose <output_padding = [1, 0], pads = [1, 0, 1, 2], {S2}> (x, w)",
+         17, "output_padding = true", "ConvTranspose(pads=[1,0,0,2])"),
         ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
         ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
-        (
-            "no_value",
-            f'{ZERO}y = Pad <mode = "reflect"> (x, p, v)',
-            17,
-            'fill = ["zero", "other"]',
-            "Pad 2",
-        ),
+        ("no_value", f'{ZERO}y = Pad <mode = "reflect"> (x, p, v)', 17,
+         'fill = ["zero", "other"]', "Pad 2"),
         ("initializers", f"{ZERO}y = Pad (x, p, v)", 17, 'pad = "constant-node"', "Pad 3"),
         ("typed_amounts", "y = Pad (x, p)", 17, "raw = true", "Pad typed"),
         ("no_axes", f'{AXES}y = Pad (x, p, "", a)', 18, "axes = true", "Pad 2"),
@@ -292,26 +212,6 @@ def test_auto_pad_and_pads_that_disagree_are_told_whatever_a_target_takes(
         assert found.reason_code == "auto-pad-and-pads"
 
 
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
-    [
-        ("pads = [1, 1, 1, 1]", ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,0,0])"]),
-        (f"ceil_mode = 1, {S2}", ["AveragePool(kernel_shape=[3,3], pads=[0,0,1,1])"]),
-        (
-            f"ceil_mode = 1, pads = [1, 1, 1, 1], {S2}",
-            ["AveragePool(ceil_mode=1, count_include_pad=1, kernel_shape=[3,3], pads=[1,1,1,1])"],
-        ),
-    ],
-)
-def test_an_average_loses_count_include_pad_only_where_nothing_is_padded(
-    attributes: str, expected: list[str]
-) -> None:
-    before = model(f"y = AveragePool <count_include_pad = 1, {K3}, {attributes}> (x)")
-    result = onnxpad.fix(before, target="nnapi")
-    assert nodes(result.model) == expected
-    assert_same(before, result.model)
-
-
 @pytest.mark.parametrize("attributes", ["pads = [1, 1, 1, 0], ", ""])
 def test_output_padding_that_is_not_cropped_again_stays(attributes: str, target: Any) -> None:
     text = f"y = ConvTranspose <output_padding = [1, 1], {attributes}{S2}> (x, w)"
@@ -319,41 +219,6 @@ def test_output_padding_that_is_not_cropped_again_stays(attributes: str, target:
     result = onnxpad.fix(model(text), target=npu)
     assert not result.changed
     assert codes(result) == ["PAD703"]
-
-
-def test_what_is_not_taken_is_spelled_also_where_that_is_not_known_to_be_taken(target: Any) -> None:
-    when = "auto_pad = 'SAME_UPPER', kernel_shape"
-    cells = (f"{when} = false -> rejected", f"{when} = true -> unknown")
-    npu = target(*cells, rest=UNKNOWN, spell=["kernel_shape"])
-    result = onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu)
-    assert [change.code for change in result.changes] == ["PAD702"]
-    assert codes(result) == ["PAD706"]
-
-
-def test_what_is_taken_stays_as_it_came(target: Any) -> None:
-    before = model(f"z = Pad (x, p)\na = Conv (z, w)\ny = Conv <{UPPER}, {S2}> (a, w)")
-    assert not onnxpad.fix(before, target=target()).changed
-    assert not onnxpad.check(before, target=target()).findings
-    assert onnxpad.check(before).findings
-
-
-def test_a_computed_pad_that_a_target_needs_is_what_was_asked_for(target: Any) -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
-    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong'))
-    (found,) = result.findings
-    assert (found.code, found.asked) == ("PAD205", "--target")
-
-
-def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    npu = target('op = "Conv" -> wrong')
-    result = onnxpad.fix(before, target=npu)
-    assert not result.changed
-    (found,) = result.findings
-    assert (found.code, found.severity, found.fixable) == ("PAD703", "error", False)
-    assert found.evidence["source"] == "its manual"
-    (told,) = onnxpad.check(before, target=npu).findings
-    assert (told.code, told.severity, told.fixable) == ("PAD703", "error", False)
 
 
 @each_row(
@@ -376,23 +241,17 @@ def test_severities(
     assert (left.code, left.severity) == stays
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "inputs", "name", "code", "advised"),
     [
         ("y = Pad (x, q)", f"{X}, int64[8] q", "tract", "PAD704", False),
-        ("y = Pad (x, q)", f"{OPEN}, int64[8] q", "tract", "PAD704", False),
         ("z = Pad (x, q) y = Conv (z, w)", f"{OPEN}, int64[8] q", "tvm", "PAD704", False),
-        (
-            f"z = Compress <axis = 3> (x, q) y = MaxPool <{UPPER}, {K3}, {S2}> (z)",
-            f"{X}, bool[8] q",
-            "tvm",
-            "PAD704",
-            False,
-        ),
+        (f"z = Compress <axis = 3> (x, q) y = MaxPool <{UPPER}, {K3}, {S2}> (z)",
+         f"{X}, bool[8] q", "tvm", "PAD704", False),
         (f"y = MaxPool <{UPPER}, {K3}, {S2}> (x)", OPEN, "tvm", "PAD704", True),
         (f"y = MaxPool <{UPPER}, {K3}, {S2}> (x)", "float[] x", "qnn", "PAD705", True),
     ],
-)
+)  # fmt: skip
 def test_sizes_are_asked_for_only_where_they_decide(
     text: str, inputs: str, name: str, code: str, advised: bool
 ) -> None:
@@ -414,25 +273,40 @@ def test_what_a_padding_means_is_asked_for_where_engines_disagree(target: Any) -
         assert not result.findings
 
 
-def test_other_numbers_are_worse_than_a_form_of_which_nothing_is_known(target: Any) -> None:
+@each_row(
+    ("cells", "rest", "options", "changed", "told", "code"),
+    [
+        # Other numbers are worse than a form of which nothing is known; a rejection is not.
+        (['auto_pad = "SAME_UPPER" -> wrong'], UNKNOWN, {}, True, ["PAD706"], 0),
+        (['auto_pad = "SAME_UPPER" -> rejected'], UNKNOWN, {}, False, ["PAD704"], 1),
+        (['auto_pad = "SAME_UPPER" -> rejected'], UNKNOWN, {"style": "fold"}, True, ["PAD706"], 0),
+        (['auto_pad = "NOTSET" -> right'], "", {}, True, [], 0),
+        # What no writing mends stays; a limit of the target is none, nor what lacks the operator.
+        (['op = "Conv" -> wrong'], REST, {}, False, ["PAD703"], 1),
+        (['auto_pad = "SAME_UPPER" -> rejected"\nlimit = true\n#'], REST, {}, False, ["PAD704"], 1),
+        (['auto_pad = "SAME_UPPER" -> wrong', 'op = "Conv" -> rejected"\nlimit = true\n#'], REST,
+         {}, False, ["PAD703"], 1),
+        (['auto_pad = "SAME_UPPER" -> rejected', 'pads = "end" -> wrong"\nlimit = true\n#'], REST,
+         {"ignore": "PAD2"}, True, [], 0),
+    ],
+)  # fmt: skip
+def test_what_is_better_than_what(
+    cells: list[str],
+    rest: str,
+    options: Any,
+    changed: bool,
+    told: list[str],
+    code: int,
+    target: Any,
+) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong', rest=UNKNOWN))
-    assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
-
-
-def test_a_form_that_is_rejected_stays_unless_a_style_is_asked_for(target: Any) -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    npu = target('auto_pad = "SAME_UPPER" -> rejected', rest=UNKNOWN)
-    result = onnxpad.fix(before, target=npu)
-    assert (result.changed, codes(result), result.exit_code) == (False, ["PAD704"], 1)
-    result = onnxpad.fix(before, target=npu, style="fold")
-    assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
-
-
-def test_a_form_of_which_nothing_is_known_moves_to_one_that_is_right(target: Any) -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    result = onnxpad.fix(before, target=target('auto_pad = "NOTSET" -> right', rest=""))
-    assert (result.changed, codes(result)) == (True, [])
+    npu = target(*cells, rest=rest)
+    result = onnxpad.fix(before, target=npu, **options)
+    assert (result.changed, codes(result), result.exit_code) == (changed, told, code)
+    if not changed:
+        found = [each for each in onnxpad.check(before, target=npu).findings if each.code > "PAD7"]
+        assert [(each.code, each.fixable) for each in found] == [(told[0], False)]
+        assert found[0].evidence["source"] == "its manual"
 
 
 @pytest.mark.parametrize("amounts", one_in(2, [("computed",), ("constant",)]))
@@ -451,17 +325,6 @@ def test_a_value_is_written_where_one_target_wants_one_and_another_none(amounts:
         assert not again.changes
         pads = [node for node in result.model.graph.node if node.op_type == "Pad"]
         assert {len(pad.input) for pad in pads} == {3}
-
-
-@pytest.mark.parametrize("mode", ["constant", "reflect"])
-def test_a_pad_with_axes_keeps_its_empty_fill(mode: str, target: Any) -> None:
-    before = one(
-        f'q = Pad <mode = "{mode}"> (x, p, , ax) y = Conv (q, w)',
-        initializers=f"{W}, int64[4] p = {{1, 1, 0, 1}}, int64[2] ax = {{2, -1}}",
-        opset=19,
-    )
-    result = onnxpad.fix(before, target=["wonnx", "candle"], validate=False)
-    assert not onnxpad.fix(result.model, target=["wonnx", "candle"], validate=False).changes
 
 
 @each_row(
@@ -497,52 +360,10 @@ def test_cells_about_an_operator_and_its_pad_are_heeded_both(target: Any) -> Non
     assert not onnxpad.check(model(text), target=fused).findings
 
 
-@each_row(
-    ("text", "inputs", "name"),
-    [
-        ("y = Neg (z)", OPEN, "tract"),
-    ],
-)
-def test_amounts_that_are_always_the_same_are_written_as_constants_where_these_are_taken_better(
-    text: str, inputs: str, name: str
-) -> None:
-    computed, constant = (
-        onnxpad.fix(model(f"{given} {text}", inputs), target=name, target_only=inputs == OPEN)
-        for given in ("q = Identity (p) z = Pad (x, q)", "z = Pad (x, p)")
-    )
-    assert nodes(computed.model) == nodes(constant.model)
-    assert codes(computed) == codes(constant)
-    assert computed.ok
-
-
 def test_amounts_stay_computed_where_constants_are_known_not_to_be_taken(target: Any) -> None:
     text = "q = Identity (p) z = Pad (x, q) y = Neg (z)"
     npu = target('pad = "constant" -> rejected')
     assert not onnxpad.fix(model(text), target=npu).changed
-
-
-def test_a_file_of_a_user_is_kept_by_its_content(target: Any) -> None:
-    npu = target('auto_pad = "SAME_UPPER" -> wrong')
-    assert load(npu) is load(npu)
-    kept = load(npu)
-    Path(npu).write_text(Path(npu).read_text().replace("wrong", "rejected"))
-    assert load(npu) is not kept
-
-
-def test_a_limit_is_told_and_never_a_reason_to_rewrite(target: Any) -> None:
-    before = model(f"y = Conv <dilations = [2, 2], {UPPER}> (x, w)")
-    npu = target('dilated = true -> rejected"\nlimit = true\n#')
-    result = onnxpad.fix(before, target=npu, target_only=True)
-    assert not result.changed
-    (_found,) = result.findings
-
-
-def test_nothing_is_mended_for_a_target_that_lacks_the_operator(target: Any) -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    npu = target('auto_pad = "SAME_UPPER" -> wrong', 'op = "Conv" -> rejected"\nlimit = true\n#')
-    assert not onnxpad.fix(before, target=npu).changed
-    (found,) = onnxpad.check(before, target=npu).findings
-    assert (found.code, found.fixable) == ("PAD703", False)
 
 
 def test_a_pad_of_a_type_that_a_target_cannot_pad_is_folded() -> None:
@@ -552,37 +373,6 @@ def test_a_pad_of_a_type_that_a_target_cannot_pad_is_folded() -> None:
     assert [each.op_type for each in onnxpad.fix(before, target="tensorrt").model.graph.node] == [
         "MaxPool"
     ]
-
-
-def test_a_pad_of_two_inputs_is_written_for_a_target_that_takes_no_more() -> None:
-    text = f'{ZERO}{AXES}y = Pad <mode = "reflect"> (x, p, v, a)'
-    result = onnxpad.fix(model(text, opset=18), target="candle")
-    assert len(result.model.graph.node[-1].input) == 2
-    assert not codes(result)
-
-
-def test_a_limit_is_nothing_to_rewrite_into(target: Any) -> None:
-    before = model("z = Pad (x, p)\ny = Conv (z, w)")
-    npu = target('pad = "constant" -> rejected', 'pads = "end" -> wrong"\nlimit = true\n#')
-    result = onnxpad.fix(before, target=npu)
-    assert nodes(result.model) == ["Pad()", "Conv()"]
-    assert codes(result) == ["PAD704"]
-
-
-def test_no_more_is_tried_once_a_target_takes_it_as_well_as_is_known(
-    target: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = list[Wanted]()
-    written = choose._Trials.written
-
-    def counted(trials: Any, way: Wanted | None = None) -> Any:
-        tried.extend([way] if way else [])
-        return written(trials, way)
-
-    monkeypatch.setattr(choose._Trials, "written", counted)
-    npu = target('auto_pad = "SAME_UPPER" -> wrong')
-    assert onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu).changed
-    assert [each.style for each in tried] == ["keep", "fold"]
 
 
 def test_several_targets_take_the_result(target: Any) -> None:
@@ -628,12 +418,6 @@ def test_a_pad_is_protected_from_onnxruntime_unless_that_need_not_run_it(target:
     alone = {"target": target('fill = "empty" -> rejected'), "target_only": True}
     assert not onnxpad.fix(before, **alone).changed
     assert not onnxpad.check(before, **alone).findings
-
-
-@pytest.mark.parametrize("name", ["nnapi", "xnnpack", "webnn", "directml", "onnxruntime-cuda"])
-def test_a_provider_does_not_take_what_the_optimiser_before_it_folds_wrongly(name: str) -> None:
-    before = model(f"z = Pad (x, p)\ny = MaxPool <{K3}> (z)")
-    assert "PAD703" in codes(onnxpad.check(before, target=name, target_only=True))
 
 
 def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
@@ -682,21 +466,6 @@ def test_a_pad_that_goes_into_one_that_stays_is_not_gone(target: Any) -> None:
     assert not onnxpad.fix(model(text), target=npu).changed
 
 
-def test_a_form_at_many_nodes_is_looked_up_once(target: Any, monkeypatch: Any) -> None:
-    asked, cell = list[tuple[Target, Form]](), Target.cell
-
-    def counted(npu: Target, form: Form) -> Cell:
-        asked.append((npu, form))
-        return cell(npu, form)
-
-    monkeypatch.setattr(Target, "cell", counted)
-    steps = [f"z{i} = Pad (c{i}, p) c{i + 1} = Conv (z{i}, w)" for i in range(9)]
-    text = " ".join([*steps, "y = Relu (c9)"]).replace("c0", "x")
-    onnxpad.fix(model(text), validate=False, target=target('pad = "constant" -> rejected'))
-    assert asked
-    assert len(asked) == len(set(asked))
-
-
 BAD: Final = "b = MaxPool (x) c = Pad (b, p)"
 IN: Final = {
     "a branch": f"c = If (d) <then_branch = t () => (float[?, ?, ?, ?] c) {{ {BAD} }},"
@@ -710,7 +479,7 @@ IN: Final = {
 }
 
 
-@pytest.mark.parametrize("place", [*IN, "no pads", "the main graph"])
+@each_row("place", [*IN, "no pads", "the main graph"])
 def test_what_is_malformed_is_told_as_without_a_target(place: str, target: Any) -> None:
     body = {"no pads": "b = Relu (x) [f] c = Pad (b, x)"}.get(place, IN.get(place, BAD))
     before = parsed(
@@ -736,16 +505,6 @@ def test_what_is_malformed_is_told_as_without_a_target(place: str, target: Any) 
         assert told(call, target=npu) == told(call)
     if place not in {*IN, "a function"}:
         assert onnxpad.show(before, target=npu).warnings == onnxpad.show(before).warnings
-
-
-def test_what_is_rejected_is_enough_to_be_said(target: Any) -> None:
-    before = model("y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)")
-    npu = target('ceil = ["even", "over", "dropped", "open"] -> rejected', rest="")
-    (found,) = [each for each in onnxpad.check(before, target=npu).findings if each.code > "PAD7"]
-    does = "npu0 1 does not run it: ceil even or over or dropped or open [read: its manual]"
-    assert found.message.endswith(f"; {does}")
-    result = onnxpad.fix(before, target=npu)
-    assert (result.counts[1].ceil_modes, codes(result)) == (0, [])
 
 
 def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:
@@ -795,14 +554,6 @@ def test_select_and_ignore_hold_for_spellings(target: Any) -> None:
         assert (found.code, bool(found.reason)) == ("PAD704", True)
 
 
-def test_a_target_of_two_names_is_told_once() -> None:
-    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    names = ["opencv", "opencv@5", "OpenCV@5.0.0", "opencv-dnn@5"]
-    once = [each.code for each in onnxpad.check(before, target="opencv").findings]
-    assert once == ["PAD101", "PAD703"]
-    assert [each.code for each in onnxpad.check(before, target=names).findings] == once
-
-
 EMPTY: Final = 'fill = "empty" -> rejected'
 NO_VALID: Final = 'auto_pad = "VALID" -> rejected'
 WRITES: Final = ('fill = ["absent", "empty"] -> rejected', ["value"])
@@ -814,13 +565,10 @@ LACKS: Final = ('fill = ["empty", "zero"] -> rejected', ["no_value"])
     ("cells", "spell", "fill", "written", "told"),
     [
         ([EMPTY], NEITHER[:1], "", ["p", "VALID"], ""),
-        ([EMPTY], NEITHER[:1], ', ""', ["p", "VALID"], ""),
         ([EMPTY, NO_VALID], NEITHER, "", ["p", ""], "PAD701"),
         ([EMPTY, NO_VALID], NEITHER, ', ""', ["p", "empty", ""], "PAD702 PAD704"),
-        ([WRITES[0]], WRITES[1], "", ["p", "z_value", "VALID"], ""),
         ([WRITES[0]], WRITES[1], ', ""', ["p", "z_value", "VALID"], ""),
         ([WRITES[0], NO_VALID], [*WRITES[1], NEITHER[1]], "", ["p", "z_value", ""], "PAD701"),
-        ([LACKS[0]], LACKS[1], ', ""', ["p", "VALID"], ""),
         ([LACKS[0], NO_VALID], [*LACKS[1], NEITHER[1]], "", ["p", ""], "PAD701"),
     ],
 )
@@ -840,22 +588,6 @@ def test_a_pad_is_protected_as_spellings_allow(
         assert [each.code for each in result.findings if not each.asked] == told.split()
 
 
-def test_an_empty_fill_is_written_as_its_target_reads_it(target: Any) -> None:
-    before = model('z = Pad (x, p, "") y = Relu (z)')
-    for (cell, spell), inputs in (
-        (WRITES, ["p", "z_value"]),
-        (LACKS, ["p"]),
-        ((EMPTY, NEITHER), ["p"]),
-    ):
-        result = onnxpad.fix(before, target=target(cell, spell=spell))
-        assert result.model.graph.node[0].input[1:] == inputs
-        assert not codes(result)
-        assert codes(onnxpad.check(before, target=target(cell, spell=spell))) == [
-            "PAD702",
-            "PAD704",
-        ]
-
-
 class DropZeroPads(onnxpad.Pass):
     """`pads` of zeros, which mean what their absence means."""
 
@@ -870,30 +602,13 @@ class DropZeroPads(onnxpad.Pass):
         context.graph.set_attributes(match.plan, {"pads": None})
 
 
-class ReportConv(onnxpad.Pass):
-    """Every Conv."""
-
-    code = "ACME002"
-    rewrites = False
-
-    def find(self, context: onnxpad.Context) -> Iterator[Any]:
-        for op in context.windows():
-            yield self.reported(context, op.node, "a Conv", "as always")
-
-
 def test_passes_of_users_run_beside_targets(target: Any) -> None:
     before = model(f"a = Conv <pads = [0, 0, 0, 0]> (x, w) y = Conv <{UPPER}> (a, w)")
-    with onnxpad.registered(DropZeroPads, ReportConv):
-        for cell, expected in (
-            ('auto_pad = "VALID" -> wrong', ["Conv()", "Conv(auto_pad=SAME_UPPER)"]),
-            ('auto_pad = "SAME_UPPER" -> wrong', ["Conv()", "Conv(pads=[1,1,1,1])"]),
-        ):
-            result = onnxpad.fix(before, target=target(cell))
-            assert nodes(result.model) == expected
-            assert [each.code for each in result.findings] == ["ACME002"] * 2
-            assert not onnxpad.fix(result.model, target=target(cell)).changes
-        found = onnxpad.check(before, target=target(), select=["ACME"]).findings
-        assert [each.code for each in found] == ["ACME001", "ACME002", "ACME002"]
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+    with onnxpad.registered(DropZeroPads):
+        result = onnxpad.fix(before, target=npu)
+        assert nodes(result.model) == ["Conv()", "Conv(pads=[1,1,1,1])"]
+        assert not onnxpad.fix(result.model, target=npu).changes
         # One that undoes what a target needs: told, and no endless turn.
         npu = target("silent = true -> rejected", spell=["write_pads"])
         result = onnxpad.fix(before, target=npu)

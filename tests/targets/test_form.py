@@ -9,6 +9,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, forms_of
+from tests.support.rows import each_row
 from tests.support.texts import one
 
 X: Final = "float[1, 2, 8, 7] x"
@@ -32,7 +33,7 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "inputs", "expected"),
     [
         (f"y = Conv <pads = [1, 1, 1, 1], {S2}> (x, w)", X, {"pads": "equal", "stride": 2}),
@@ -121,7 +122,7 @@ def test_fields_of_operators(text: str, inputs: str, expected: dict[str, Any]) -
     assert told(text, inputs) == [{"op": "Conv", **expected}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "pads", "expected"),
     [
         ("z = Pad (x, p)\ny = Conv (z, w)", P, {"outer": "equal", "fill": "absent"}),
@@ -173,15 +174,10 @@ def test_a_crop_belongs_to_the_transposed_convolution() -> None:
     assert [each["cropped"] for each in found] == [True]
 
 
-@pytest.mark.parametrize(
-    ("typed", "dtype"),
-    [("bfloat16", "bfloat16"), ("double", "float64"), ("string", "string"), ("float16", "float16")],
-)
-def test_an_element_type_has_one_name_whatever_version_of_onnx_is_there(
-    typed: str, dtype: str
-) -> None:
-    (found,) = told("y = Pad (x, p)", f"{typed}[1, 2, 8, 7] x", "int64[8] p = {0,0,1,1,0,0,1,1}")
-    assert found["dtype"] == dtype
+def test_an_element_type_has_one_name_whatever_version_of_onnx_is_there() -> None:
+    for typed, dtype in (("bfloat16", "bfloat16"), ("double", "float64"), ("string", "string")):
+        (found,) = told("y = Pad (x, p)", f"{typed}[1, 2, 8, 7] x", P)
+        assert found["dtype"] == dtype
 
 
 @pytest.mark.parametrize(("attributes", "counted"), [("ceil_mode = 1, ", True), ("", False)])

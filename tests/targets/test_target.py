@@ -1,15 +1,21 @@
-"""What a runtime does with a form, from the tables of a file; and how a target is named."""
+"""What a runtime does with a form, from the tables of a file; names of targets; files refused."""
 
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from onnxpad.errors import UsageError
 from onnxpad.targets import target as targets
 from onnxpad.targets.form import Form
-from onnxpad.targets.known_targets import ALIASES, every, known, load
-from onnxpad.targets.target import Target
+from onnxpad.targets.known_targets import ALIASES, every, known, load, target_in
+from onnxpad.targets.target import Spelling, Target
+from onnxpad.targets.toml_file import LARGEST, read_text, tables_in
+from tests.support.manual import blocks, pages
+from tests.support.rows import each_row
 
 HEAD = 'title = "NPU"\nversion = "2.1"\nspell = ["no_axes"]\n'
 
@@ -199,3 +205,116 @@ def test_every_version_of_every_target_is_listed() -> None:
     names = [each.full_name for each in every()]
     assert len(names) == len(set(names)) >= len(known())
     assert all(load(name).full_name == name for name in names)
+
+
+# Files of users
+
+
+BARE = 'title = "NPU"\n'
+CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
+
+
+@each_row(
+    ("text", "told"),
+    [
+        ('version = "1"\n', "title"),
+        ("title = 3\n", "title"),
+        ('title = "a\n', "line 1"),
+        (BARE + "cell = 3\n", "cell"),
+        (BARE + 'titel = "b"\n', "title"),
+        (BARE + 'spell = ["axes"]\n', "no_axes"),
+        (BARE + CELL, "when"),
+        (BARE + CELL + "when = { sized = 1 }\n", "sized"),
+        (BARE + CELL + "when = { sied = true }\n", "sized"),
+        (BARE + CELL + 'when = { pads = "ends" }\n', "'end'"),
+        (BARE + CELL + "when = { ceil_mode = 1 }\n", "'ceil'"),
+        (BARE + CELL + 'when = { dtype = ["int8", "half"] }\n', "half"),
+        (BARE + CELL + "when = { rank = [2, true] }\n", "rank"),
+        (BARE + CELL + "when = { rank = { mni = 2 } }\n", "mni"),
+        (BARE + CELL + "when = { rank = { min = false } }\n", "rank"),
+        (BARE + CELL + "when = { op = [] }\n", "op"),
+        (BARE + CELL + 'when = { op = ["Pad", "Foo"] }\n', "Foo"),
+        (BARE + CELL + 'when = {}\nadvice = "--shp"\n', "'--shape'"),
+        (BARE + 'cell = ["when"]\n', "cell[0]"),
+        (BARE + CELL + "when = {}\nlimit = 1\n", "limit"),
+        (BARE + CELL.replace("wrong", "rigth") + "when = {}\n", "'right'"),
+        (BARE + CELL + "when = {}\n" + CELL + "when = 3\n", "cell[1].when"),
+        (BARE + CELL + 'when = {}\nlike = ["conv_sane"]\n', "conv_sane"),
+    ],
+)
+def test_an_error_names_the_file_and_the_key(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        target_in(Path("npu.toml"), text)
+    assert str(error.value).startswith("npu.toml: ")
+    assert "\n" not in str(error.value)
+    assert told in str(error.value)
+
+
+def test_operators_of_other_domains_and_ranges_are_taken() -> None:
+    when = (
+        '{ op = ["Fft"], domain = "com.acme", rank = { min = 2, max = 2 }, stride = { max = 1 } }'
+    )
+    text = BARE + CELL + f'when = {when}\nadvice = "--trust spec"\n'
+    assert target_in(Path("npu.toml"), text).cells
+
+
+def test_the_example_of_the_manual_is_a_file() -> None:
+    (block,) = blocks("toml", page="targets")
+    assert target_in(Path("npu.toml"), block.text).cells
+    spelled = re.findall(r"`(\w+)`", block_of_spellings())
+    assert set(get_args(Spelling)) <= set(spelled)
+    fields = re.findall(r"^\| (`.*?) \|", pages()["targets"], re.MULTILINE)
+    assert {*Form.__struct_fields__} <= set(re.findall(r"`(\w+)`", " ".join(fields)))
+
+
+def block_of_spellings() -> str:
+    return pages()["targets"].partition('`spell = ["no_axes"]`')[2]
+
+
+@each_row(
+    "text",
+    [
+        "a = " + "[" * 20_000,
+        "a = " + "1" * 5_000,
+        "a = 1\n\x00",
+        "a = 1\na = 2",
+        "a = [1,\n\n",
+    ],
+)
+def test_what_is_no_toml(text: str) -> None:
+    with pytest.raises(UsageError):
+        tables_in(Path("f.toml"), text)
+
+
+def long(path: Path) -> None:
+    path.write_bytes(b"#" * (LARGEST + 1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: None,
+        Path.mkdir,
+        os.mkfifo,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to(path),
+        lambda path: path.symlink_to("nowhere"),
+        long,
+        lambda path: path.write_bytes(b"a = '\xff'"),
+    ],
+)
+def test_what_cannot_be_read(make: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    make(path)
+    with pytest.raises(UsageError):
+        read_text(path)
+
+
+def test_the_longest_file_is_read_without_the_mark_at_its_begin(tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_bytes(b"\xc3\xa4" * (LARGEST // 2))
+    assert read_text(path) == "ä" * (LARGEST // 2)
+    path.write_text("a = 1", encoding="utf-8-sig")
+    assert read_text(path) == "a = 1"
+    with pytest.raises(UsageError):
+        read_text(Path("a\0.toml"))
