@@ -55,7 +55,7 @@ def test_what_the_pages_name_is_there() -> None:
         "fix", "check", "validate", "rule", "doctor", "explain", "repad", "match", "show",
         "targets", "docs",
     }  # fmt: skip
-    rows = re.findall(r"^\| (`.*`) \| ", pages()["conventions"], flags=re.MULTILINE)
+    rows = re.findall(r"^\| (`.*`) \| ", pages()["explain"], flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} >= {*CONVENTIONS}
     assert re.findall(r"^\| (PAD\d+) \|", pages()["rules"], re.MULTILINE) == list(catalogue())
     models = [word for line in shell_lines() for word in line.split() if word[:7] == "models/"]
