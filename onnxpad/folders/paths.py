@@ -32,19 +32,18 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
             found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
-        models = [each for each in sorted(found) if not each.endswith(RESULT)]
+        models = [each for each in found if not each.endswith(RESULT)]
         if not models:
             told = f"; those named *{RESULT} are results" * bool(found)
             raise UsageError(f"{argument}: there is no .onnx file here{told}")
-        models.sort(key=lambda each: each.count(os.sep))  # ways round through links come last
+        models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
         above, is_out = os.path.join(root, ""), True  # noqa: PTH118
         for each in models:
             folder, name = os.path.split(each)
             whole = f"{real(folder)}{os.sep}{name}"
             if not whole.startswith(left_out):
+                places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
                 is_out = False
-                if whole not in places:
-                    places[whole] = Path(each), Path(each.removeprefix(above))
         if is_out:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
     return dict(places.values())
@@ -75,16 +74,12 @@ def fixes(
         return {model: Path(path) for path, model in reversed(led.items())}
     if not (folder or beside):
         return dict.fromkeys(places)
-    found = {
-        each: folder / place if folder else Path(f"{str(each).removesuffix('.onnx')}{RESULT}")
-        for each, place in places.items()
-    }
     results = dict[Path, Path]()
-    for model, target in found.items():
+    for model, place in places.items():
+        own = Path(f"{str(model).removesuffix('.onnx')}{RESULT}")
+        target = folder / place if folder else own
         if (other := results.setdefault(target, model)) is not model:
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
-    homes = {real(each.parent) for each in places}
-    led_to = {real(each) for each in results if each.is_symlink() or real(each.parent) in homes}
-    if lost := led_to and led_to & {*map(real, places)}:
+    if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
-    return {**found}
+    return {model: target for target, model in results.items()}

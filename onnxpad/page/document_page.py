@@ -9,19 +9,15 @@ from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 from onnxpad import __version__
-from onnxpad.page.axis_pictures import axis_pictures
 from onnxpad.page.markup import MOST, Html, el, esc, folded, join, names, table
 from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, unmarked
+from onnxpad.report.window_drawing import Figure, drawing_lines, figures
 from onnxpad.rewrite.registry import catalogue
 
 STYLE = (files("onnxpad") / "page" / "style.css").read_text(encoding="utf-8")
 _OPEN = 3
 """Parts of a section under a title of their own that are open at first."""
-_LEGEND = (
-    "In pictures, dashed cells are padding, or what is cropped. A bar is a window, its dots the "
-    "elements that it reads, or writes if it is transposed."
-)
 
 
 def page_of(document: Document) -> str:
@@ -36,9 +32,8 @@ def page_of(document: Document) -> str:
     about = [el("code", esc(document.about))] * bool(document.about)
     kicker = el("p", join([esc(f"onnxpad {document.command}"), *about], " "), class_="kicker")
     header = el("header", kicker, el("h1", _text(title)), *head)
-    legend = [el("p", esc(_LEGEND), class_="faint")] * any("<svg" in each for each in sections)
     foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
-    told = join([header, *legend, *sections])
+    told = join([header, *sections])
     page = el("main", *_explained(told), el("footer", esc(foot)))
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -95,13 +90,20 @@ def _block(block: Block, level: int, place: int) -> Html:
         case Table():
             return table(block.heads, [[_cell(cell) for cell in row] for row in block.rows])
         case Picture():
-            return axis_pictures(block)
+            return join(map(_figure, figures(block)))
         case Group():
             title = el(f"h{min(level, 6)}", _text(block.title))
             content = _blocks(block.blocks, level + 1)
             return folded(title, content, is_open=place < _OPEN, class_="card")
         case str():
             return el("p", _text(block.strip(" ")))
+
+
+def _figure(figure: Figure) -> Html:
+    """An axis as a terminal has it; it scrolls sideways, also by keyboard."""
+    caption, *lines = drawing_lines(figure)
+    drawn = el("pre", join(map(_text, lines)), tabindex=0)
+    return el("figure", el("figcaption", esc(caption)), drawn)
 
 
 def _text(text: str) -> Html:

@@ -1,4 +1,4 @@
-"""Windows over padded axes: which are drawn, and laid out in cells for a terminal or a picture.
+"""Windows over padded axes: which are drawn, and laid out in cells.
 
 A long axis loses its middle: conventions differ at the ends only. The axis of a transposed
 convolution is its output, which pads crop.
@@ -7,7 +7,7 @@ convolution is its output, which pads crop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.arithmetic.size import Size, evaluate
 from onnxpad.arithmetic.window import Window, axis_names, pool_output_size, transposed_output_size
@@ -21,17 +21,15 @@ from onnxpad.report.text import grouped, shown
 if TYPE_CHECKING:
     from onnxpad.inventory import PaddingSite
 
-Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 Columns = tuple[int | None, ...]
 """The position in each column; None for the column that stands for the middle."""
 Windows = tuple[tuple[int, range], ...]
 """Windows over an axis: the line below it, from 0 on, and the positions that each one reads, or
 writes if transposed."""
-Rows = Sequence[tuple[str, AxisAnswer]]
-"""The paddings of an axis, each with its words."""
+Figure = tuple[str, Sequence[tuple[str, AxisAnswer]], bool]
+"""The words on an axis, its paddings, each with its words, and whether these are cropped."""
 
 _MOST_LANES = 4
-_MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 _LEGENDS = (
     "o data, . padding, x-x a window",
     "o kept, . cropped, + appended, x-x what an input writes",
@@ -43,8 +41,8 @@ _Axes = Iterator[tuple[str, str, AxisAnswer]]
 """Axes by name, each with the size for which it is told, if that is open."""
 
 
-def figures(picture: Picture) -> Iterator[tuple[str, Rows, bool]]:
-    """The words on each axis, what is padded there, and whether that is cropped; like ones once."""
+def figures(picture: Picture) -> Iterator[Figure]:
+    """What is drawn of each axis; like ones once."""
     axes: dict[str, dict[str, AxisAnswer]] = {}
     crops = picture.transposed
     for label, given in picture.subject.items():
@@ -70,20 +68,17 @@ def figures(picture: Picture) -> Iterator[tuple[str, Rows, bool]]:
         yield f"{names}: size {sizes}, {slides}", rows, crops
 
 
-def drawing_lines(picture: Picture) -> Iterator[str]:
-    """A picture in characters, for a terminal: the axis on which most is different."""
-    found = max(figures(picture), key=lambda each: len(each[1]), default=None)
-    if found is None:
-        return
-    caption, rows, transposed = found
+def drawing_lines(figure: Figure) -> Iterator[str]:
+    """The caption of an axis, and the axis in characters, if it is not too long."""
+    caption, rows, transposed = figure
     axes, lanes = [axis for _, axis in rows], max(_LINES // len(rows) - 1, 1)
     drawn = drawn_axes(axes, PIPED_WIDTH // 2, lanes, transposed=transposed)
     yield f"{caption} ({_LEGENDS[transposed] if drawn else 'too long to draw here'})"
     columns, slides = drawn or ((), ((),) * len(axes))
     for (said, axis), windows in zip(rows, slides, strict=True):
         yield marked(said, "strong")
-        cells = {at: _MARKS[kind(axis, at, transposed=transposed)] for at in columns}
-        yield from [_line(columns, {**cells, None: "~"})] * bool(columns)
+        cells = {at: kind(axis, at, transposed=transposed) for at in columns}
+        yield from [_line(columns, cells)] * bool(columns)
         for lane in sorted({lane for lane, _ in windows}):
             reads = [read for at, read in windows if at == lane]
             dashed = {at: "--" for read in reads for at in range(read[0], read[-1])}
@@ -145,18 +140,17 @@ def _of_site(site: PaddingSite) -> _Axes:
             yield axis.name, f"size {size}" * bool(symbols), answer
 
 
-def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) -> Kind:
-    """The kind of element at a position; those of the data count from 0, None is the middle."""
+def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) -> str:
+    """The mark of an element at a position; those of the data count from 0, None is the middle."""
+    if position is None:
+        return "~"
     line, real = range(-axis.begin, axis.size + axis.end), range(axis.size)
     if transposed:
         line = range(transposed_output_size(axis.size, axis.window, 0, 0))
         real = range(axis.begin, axis.begin + axis.output)
-    if position is None:
-        return "nothing"
     if position in real:
-        return "appended" if transposed and position >= line.stop else "data"
-    outside: Kind = "cropped" if transposed else "padding"
-    return outside if position in line else "nothing"
+        return "+" if transposed and position >= line.stop else "o"
+    return "." if position in line else " "
 
 
 def drawn_axes(

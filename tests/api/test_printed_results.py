@@ -55,7 +55,7 @@ def test_lines_fit_80_columns_and_pages_draw_padding(name: str) -> None:
     found = called(name, onnx.load(PORT))
     for line in str(found).splitlines():
         assert len(line) <= 80 or " " not in line.strip() or "misconverted" in line
-    assert ("<svg" in found.to_html()) == (name in {"show", "match", "repad", "explain"})
+    assert ("<figure" in found.to_html()) == (name in {"show", "match", "repad", "explain"})
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -15,7 +15,7 @@ from onnxpad.frameworks.conventions.writing import short, written
 from onnxpad.report.documents import Block, Document, Pairs, Picture, Table, View, document_of
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import grouped, more, shown
-from onnxpad.report.window_drawing import drawing_lines
+from onnxpad.report.window_drawing import drawing_lines, figures
 
 _PERIODS = 8
 _WAYS = 3
@@ -47,10 +47,16 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
             [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*drawing_lines(picture)] if view == "brief" else [picture],
+            [*_drawing(picture)] if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
     return document_of("explain", place, question_text(explanation), head, *sections)
+
+
+def _drawing(picture: Picture) -> Iterator[str]:
+    """The drawing of the axis on which most is different."""
+    drawn = max(figures(picture), key=lambda each: len(each[1]), default=None)
+    return drawing_lines(drawn) if drawn else iter(())
 
 
 def question_text(explanation: ExplainReport) -> str:
