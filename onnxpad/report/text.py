@@ -10,7 +10,7 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.documents import Group
+from onnxpad.report.documents import Block, Cell, Group, Table
 from onnxpad.report.layout import UNBREAKABLE, marked
 
 NODES_A_REASON = 8
@@ -63,9 +63,24 @@ def listed(
     return Group(head * bool(lines), [*lines[:most], *more(lines, most, where)])
 
 
+def first_rows(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    most: int | None,
+    where: str = "--format json",
+) -> list[Block]:
+    """The first rows as a table, and the number of others; nothing without any."""
+    return [Table(heads, rows[:most]), *more(rows, most, where)] if rows else []
+
+
+def warned(lines: Iterable[str], what: str = "warning", role: str = "warning") -> Iterator[str]:
+    """Lines, each with what it is."""
+    return (f"{marked(what, role)}: {shown(line)}" for line in lines)
+
+
 def remarks(report: Noted) -> Iterator[str]:
     """The warnings and notes of a report."""
-    yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in report.warnings)
+    yield from warned(report.warnings)
     yield from (f"note: {shown(line)}" for line in report.notes)
     if not isinstance(report, FileReport):  # a check has several, which may share one
         yield from configurations([report.config])

@@ -187,16 +187,14 @@ def _windows(
     window = axis.window
     near = len(columns) // window.stride + 2
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
-    needed = max(1, min(-(-window.extent // window.stride), count))  # lines for all of them
-    lanes = min(lanes, needed)
-    lane = {index: index % lanes for index in indices}
-    if lanes < needed:
-        lane |= {index: (index - count) % lanes for index in indices if index >= count / 2}
+    if lanes < min(-(-window.extent // window.stride), count):  # that all of them need
         indices.sort(key=lambda index: min(index, count - 1 - index))
     taken: list[set[int]] = [set() for _ in range(lanes)]
     for index in indices:
-        start, line = index * window.stride + first, taken[lane[index]]
+        start = index * window.stride + first
         span = range(start, start + window.extent)
-        if {*columns}.issuperset(span) and line.isdisjoint(span):
-            line.update(span)
-            yield lane[index], span[:: window.dilation]
+        free = (lane for lane, line in enumerate(taken) if line.isdisjoint(span))
+        lane = next(free, None) if {*columns}.issuperset(span) else None
+        if lane is not None:
+            taken[lane].update(span)
+            yield lane, span[:: window.dilation]

@@ -64,7 +64,7 @@ def test_windows_at_the_ends_come_before_those_between() -> None:
     drawn = drawn_axes([_axis(12, Window(6), 0, 0)], 100)
     assert drawn is not None
     assert [(read[0], lane) for lane, read in drawn[1][0]] == [
-        (0, 0), (6, 3), (1, 1), (5, 2),
+        (0, 0), (6, 0), (1, 1), (5, 2), (2, 3),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -96,10 +96,8 @@ class Document(Struct, frozen=True):
     groups: Sequence[Group]
     by_path: bool = False
 
-
-def document_of(
-    command: str, about: str, title: str, *sections: Sequence[Block] | Group
-) -> Document:
-    """A document of sections, of which those that are no groups have no titles."""
-    groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
-    return Document(command, about, title, groups)
+    @classmethod
+    def of(cls, command: str, about: str, title: str, *sections: Sequence[Block] | Group) -> Self:
+        """A document of sections, of which those that are no groups have no titles."""
+        groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
+        return cls(command, about, title, groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxpad.doctor.examine import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
-from onnxpad.report.documents import Document, Pairs, document_of
+from onnxpad.report.documents import Document, Pairs
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 
@@ -28,7 +28,7 @@ def doctor_document(found: Diagnosis) -> Document:
     packages = Pairs([(each.name, shown(each.version) or lacking) for each in others])
     libraries = Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
     built = f"built for CUDA {shown(found.cuda)}" if found.cuda else "built without CUDA"
-    return document_of(
+    return Document.of(
         "doctor",
         "",
         f"{first.name} {first.version}, Python {found.python}, {found.platform}",

@@ -12,9 +12,9 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import short, written
-from onnxpad.report.documents import Block, Document, Pairs, Picture, Table, View, document_of
+from onnxpad.report.documents import Block, Document, Picture, Table, View
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import grouped, more, shown
+from onnxpad.report.text import first_rows, grouped, shown
 from onnxpad.report.window_drawing import drawing_lines, figures
 
 _PERIODS = 8
@@ -50,7 +50,7 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
             [*_drawing(picture)] if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
-    return document_of("explain", place, question_text(explanation), head, *sections)
+    return Document.of("explain", place, question_text(explanation), head, *sections)
 
 
 def _drawing(picture: Picture) -> Iterator[str]:
@@ -188,14 +188,13 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
     survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
     pads = ({explanation.answer(name).pads for name in names} for names in explanation.agree)
     unread = ", as no window reads the pads in which they differ" * any(len(e) > 1 for e in pads)
-    for each in survey.periods[:_PERIODS]:
+    for each in survey.periods:
         groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
         said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)
         rows.append((_sizes(each.remainders, survey.period), said))
     if any("=" in said for _, said in rows):
         yield f"Those of one letter compute the same at this size{unread}. From {survey.since} on:"
-        yield Pairs(rows)
-        yield from more(survey.periods, _PERIODS)
+        yield from first_rows(["", ""], rows, _PERIODS)
     elif rows and explanation.agree:
         yield f"Those of one letter compute the same, at other sizes too{unread}."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnxpad.errors import few
 from onnxpad.report import FileOutcome, FolderReport
-from onnxpad.report.documents import Block, Document, View, document_of
+from onnxpad.report.documents import Block, Document, View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown
@@ -44,7 +44,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ((option, count),) = options
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
-    return document_of("folder", "", "", [*map(_line, report.files)], ending)
+    return Document.of("folder", "", "", [*map(_line, report.files)], ending)
 
 
 def _outcome(file: FileOutcome) -> str:
@@ -69,9 +69,6 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
     delivery, option = getattr(report, "delivery", None), getattr(report, "next", None)
-    undone = {(each.code, each.node, each.reason) for each in getattr(report, "undone", ())}
-    left = report.findings if report.command == "fix" else ()
-    stays = {each.node for each in left if (each.code, each.node, each.reason) not in undone}
     configs = [each.config for each in files if getattr(each, "config", None)]
     return FileOutcome(
         path,
@@ -81,7 +78,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         Counter(each.code for each in told),
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data) if delivery else (),
-        stays=len(stays),
+        stays=len({each.node for each in getattr(report, "staying", ())}),
         next=getattr(option, "option", ""),
         config=next(iter(configs), None),
         text=json_of(report),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnxpad.errors import few
 from onnxpad.report import MatchReport
-from onnxpad.report.documents import Document, Group, View, document_of
+from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, listed, shown
@@ -32,7 +32,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         ending += "; give -o FILE to write the model"
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
-    return document_of(
+    return Document.of(
         "match",
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",

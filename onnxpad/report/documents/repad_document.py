@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
 from onnxpad.report import RepadReport
-from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View, document_of
+from onnxpad.report import text as pieces
+from onnxpad.report.documents import Block, Document, Group, Picture, View
 from onnxpad.report.documents.validate_document import figures
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
+from onnxpad.report.text import counted, delivered, first_rows, grouped, listed, more, shown
 
 _LISTED, _NAMED = 20, 3
 """Groups and outputs listed, and operators named in a group; of more only the number is told."""
@@ -22,11 +23,11 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
     most = _LISTED if view == "brief" else None
     stay = grouped(report.unchanged, lambda each: each.reason)
     unchanged = [f"  {shown(group[0].reason)}: {operators(group)}" for group in stay]
-    return document_of(
+    return Document.of(
         "repad",
         shown(report.name),
         _verdict(report),
-        [*declared(report.declared), *remarks(report)],
+        [*pieces.declared(report.declared), *pieces.remarks(report)],
         Group("Changes" * (view == "full"), [*rewritten(report.changes, most)]),
         listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, most),
         [*_outputs(report)],
@@ -81,8 +82,7 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
         told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
-        yield Pairs([(shown(each.output), how) for each, how in told][:_LISTED])
-        yield from more(found.outputs, _LISTED)
+        yield from first_rows(["", ""], [(shown(each.output), how) for each, how in told], _LISTED)
 
 
 def operators(group: Sequence[Operator]) -> str:

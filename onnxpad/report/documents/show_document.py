@@ -29,8 +29,8 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
     if sections and about:
         about = [Group("Each kind of padding, by its first operator", about)]
     model = shown(result.model or "model") + pieces.for_targets(result.targets)
-    groups = [Group("", [*pieces.remarks(result)]), *sections, *about]
-    return Document("show", model, _verdict(result), groups)
+    notes = [*pieces.remarks(result)]
+    return Document.of("show", model, _verdict(result), notes, *sections, *about)
 
 
 def _verdict(result: ShowResult) -> str:
