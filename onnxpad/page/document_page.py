@@ -30,11 +30,8 @@ Html = NewType("Html", str)
 def page_of(document: Document) -> str:
     """A page that loads nothing; sections without a title stand in its header."""
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
-    sections = [
-        _section(each.title, _blocks(each.blocks, 3))
-        for each in document.groups
-        if each.title and each.blocks
-    ]
+    titled = [each for each in document.groups if each.title and each.blocks]
+    sections = [_section(each.title, _blocks(each.blocks, 3)) for each in titled]
     title = document.title or f"onnxpad {document.command}"
     about = [el("code", esc(document.about))] * bool(document.about)
     kicker = el("p", join([esc(f"onnxpad {document.command}"), *about], " "), class_="kicker")
@@ -149,11 +146,8 @@ def el(name: str, *content: Html, **attributes: str | int | None) -> Html:
     >>> print(el("p", esc("a < b"), class_="faint"))
     <p class="faint">a &lt; b</p>
     """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{esc(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    written = "".join(f' {key}="{esc(e)}"' for key, e in given.items() if e is not None)
     return Html(f"<{name}{written}>{''.join(content)}</{name}>")
 
 
@@ -165,15 +159,11 @@ def join(parts: Iterable[Html], between: str = "\n") -> Html:
 def table(head: Sequence[str], rows: Sequence[Sequence[Html]]) -> Html:
     """A table that scrolls sideways where it is wider than the page; a long one is folded.
 
-    Args:
-        head: The titles of the columns.
-        rows: The cells; the first of each row is its heading.
+    The first cell of each row is its heading.
     """
     titles = el("tr", *(el("th", esc(title), scope="col") for title in head))
-    body = (
-        el("tr", el("th", first, scope="row"), *(el("td", cell) for cell in rest))
-        for first, *rest in rows
-    )
+    cells = ((el("th", first, scope="row"), *(el("td", e) for e in rest)) for first, *rest in rows)
+    body = (el("tr", *each) for each in cells)
     content = el("table", *[el("thead", titles)] * any(head), el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
     found = el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")

@@ -10,7 +10,6 @@ from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
 
 INDEX = "index"
-
 _DOCS = files("onnxpad") / "docs"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
 
@@ -52,9 +51,7 @@ def glossary() -> dict[str, str]:
 def entry_of(word: str) -> tuple[str, str] | None:
     """A word of a report and what it means, or None if the glossary has none such.
 
-    Args:
-        word: A word of the glossary, in any case and with hyphens for spaces, or the code of an
-            assumption or of a reason.
+    It may be in any case, with hyphens for spaces, and the code of an assumption or of a reason.
     """
     codes = {each.code: str(each) for each in Assumption}
     key = slug(codes.get(slug(word), word))

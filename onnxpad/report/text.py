@@ -59,8 +59,8 @@ def more(items: Sequence[object], most: int | None, where: str = "--format json"
 def listed(
     head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
 ) -> Group:
-    """The first lines as a section, and the number of others; an empty one without any."""
-    return Group(head * bool(lines), [*lines[:most], *more(lines, most, where)])
+    """The first lines as a section, and the number of others."""
+    return Group(head, [*lines[:most], *more(lines, most, where)])
 
 
 def first_rows(

@@ -39,12 +39,7 @@ Cell = str | NodeNames
 
 
 class Table(Struct, frozen=True):
-    """A table.
-
-    Attributes:
-        heads: The heads of the columns; all empty for a table without.
-        rows: The cells of each row; names are in the last column.
-    """
+    """A table, with the heads of its columns, which may be empty; names are in the last one."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
@@ -43,20 +44,15 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         drawn = {label: answer for label, answer, _ in (*ways, *own)}
         picture = Picture(drawn, explanation.op == "convtranspose")
+        most = sorted(figures(picture), key=lambda each: -len(each[1]))[:1]  # that is different
         sections = [
             [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*_drawing(picture)] if view == "brief" else [picture],
+            [*chain(*map(drawing_lines, most))] if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
     return Document.of("explain", place, question_text(explanation), head, *sections)
-
-
-def _drawing(picture: Picture) -> Iterator[str]:
-    """The drawing of the axis on which most is different."""
-    drawn = max(figures(picture), key=lambda each: len(each[1]), default=None)
-    return drawing_lines(drawn) if drawn else iter(())
 
 
 def question_text(explanation: ExplainReport) -> str:
