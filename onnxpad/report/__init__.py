@@ -73,8 +73,6 @@ class Configured(Struct, frozen=True):
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
-
-
 _EXIT_CODES = {"failed": 3, "invalid": 3, "nothing compared": 5}
 """The exit codes of outcomes, unless that is 0."""
 

@@ -193,7 +193,7 @@ def _summary(report: CheckReport) -> dict[str, int]:
     }
 
 
-_LONG = ("cells", "facts")
+_LONG = {"cells", "facts"}
 COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "Certificate.assumption_codes": (
         list[str],
@@ -228,8 +228,8 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "TargetList.targets": (
         None,
         lambda it: [
-            {key: told for key, told in _fields(each).items() if it.in_full or key not in _LONG}
-            for each in it.found
+            {key: told for key, told in _fields(e).items() if it.in_full or key not in _LONG}
+            for e in it.found
         ],
     ),
     "Cell.when": (

@@ -144,7 +144,3 @@ def by_path(group: Group, screen: Screen) -> str:
     path = f"{group.title}: " if group.title else ""
     told = (f"{path}{line}" for line in group.blocks if isinstance(line, str))
     return "".join(f"{line}\n" for line in Screen(None, screen.is_painted).block_lines(told))
-
-
-UNBROKEN = Screen(width=None)
-"""Lines as long as they are, for logs and `grep`."""

@@ -27,9 +27,8 @@ Windows = tuple[tuple[int, range], ...]
 """Windows over an axis: the line below it, from 0 on, and the positions that each one reads, or
 writes if transposed."""
 Figure = tuple[str, Sequence[tuple[str, AxisAnswer]], bool]
-"""The words on an axis, its paddings, each with its words, and whether these are cropped."""
+"""The words on an axis, its paddings with their labels, and whether these are cropped."""
 
-_MOST_LANES = 4
 _LEGENDS = (
     "o data, . padding, x-x a window",
     "o kept, . cropped, + appended, x-x what an input writes",
@@ -53,17 +52,9 @@ def figures(picture: Picture) -> Iterator[Figure]:
     for alike in grouped(axes.items(), lambda each: (*each[1].items(),)):
         names, (_, ways) = and_list(name for name, _ in alike), alike[0]
         same = grouped(ways.items(), lambda each: each[1])
-        found = [(", ".join(label for label, _ in some), some[0][1]) for some in same]
-        sizes = " or ".join(dict.fromkeys(str(axis.size) for _, axis in found))
-        window, verb = found[0][1].window, "cropped" if crops else "padded"
-        rows = [
-            (
-                f"{shown(label)}: " * (len(found) > 1)
-                + f"{verb} {axis.begin} before and {axis.end} after, output {axis.output}",
-                axis,
-            )
-            for label, axis in found
-        ]
+        rows = [(", ".join(label for label, _ in some), some[0][1]) for some in same]
+        sizes = " or ".join(dict.fromkeys(str(axis.size) for _, axis in rows))
+        window = rows[0][1].window
         slides = f"kernel {window.kernel}, stride {window.stride}, dilation {window.dilation}"
         yield f"{names}: size {sizes}, {slides}", rows, crops
 
@@ -71,11 +62,13 @@ def figures(picture: Picture) -> Iterator[Figure]:
 def drawing_lines(figure: Figure) -> Iterator[str]:
     """The caption of an axis, and the axis in characters, if it is not too long."""
     caption, rows, transposed = figure
-    axes, lanes = [axis for _, axis in rows], max(_LINES // len(rows) - 1, 1)
+    axes, lanes = [axis for _, axis in rows], min(max(_LINES // len(rows) - 1, 1), 4)
     drawn = drawn_axes(axes, PIPED_WIDTH // 2, lanes, transposed=transposed)
     yield f"{caption} ({_LEGENDS[transposed] if drawn else 'too long to draw here'})"
     columns, slides = drawn or ((), ((),) * len(axes))
-    for (said, axis), windows in zip(rows, slides, strict=True):
+    for (label, axis), windows in zip(rows, slides, strict=True):
+        said = f"{shown(label)}: " * (len(rows) > 1) + ("cropped" if transposed else "padded")
+        said += f" {axis.begin} before and {axis.end} after, output {axis.output}"
         yield marked(said, "strong")
         cells = {at: kind(axis, at, transposed=transposed) for at in columns}
         yield from [_line(columns, cells)] * bool(columns)
@@ -92,14 +85,12 @@ def _line(columns: Columns, marks: Mapping[Any, str]) -> str:
 
 
 def _axes(subject: Any) -> _Axes:
-    match subject:
-        case Change() as change:
-            yield from _proved(change)
-        case Answer() as answer:
-            names = axis_names(len(answer.axes))
-            yield from ((name, "", axis) for name, axis in zip(names, answer.axes, strict=True))
-        case site if site is not None:
-            yield from _of_site(site)
+    if isinstance(subject, Change):
+        return _proved(subject)
+    if isinstance(subject, Answer):
+        names = axis_names(len(subject.axes))
+        return ((name, "", axis) for name, axis in zip(names, subject.axes, strict=True))
+    return _of_site(subject) if subject is not None else iter(())
 
 
 def _proved(change: Change) -> _Axes:
@@ -154,7 +145,7 @@ def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) ->
 
 
 def drawn_axes(
-    axes: Sequence[AxisAnswer], cells: int, lanes: int = _MOST_LANES, *, transposed: bool = False
+    axes: Sequence[AxisAnswer], cells: int, lanes: int = 4, *, transposed: bool = False
 ) -> tuple[Columns, tuple[Windows, ...]] | None:
     """The columns and the windows of axes; None if a window is too long for the cells."""
     slides = [(0, each.size) if transposed else (-each.begin, each.output) for each in axes]
@@ -173,7 +164,6 @@ def drawn_axes(
         if max(inner[0] - first, last - inner[1]) + longest > half:
             return None
         columns = (*range(first, first + half), None, *range(last - half, last))
-    lanes = min(_MOST_LANES, lanes)
     return columns, tuple((*_windows(axis, *slide, columns, lanes),) for axis, slide in pairs)
 
 

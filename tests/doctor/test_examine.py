@@ -17,7 +17,7 @@ from onnxpad.doctor.examine import Diagnosis, Machine, Problem, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import UNBROKEN, Screen, text_of
+from onnxpad.report.layout import Screen, text_of
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError
@@ -90,7 +90,7 @@ def test_where_all_works_nothing_is_wrong() -> None:
     assert [each.usable for each in found.providers] == [True, True]
     assert found.driver.devices == ("NVIDIA H200",)
     assert {library.file for library in found.libraries} == ALL
-    text = text_of(doctor_document(found), UNBROKEN)
+    text = text_of(doctor_document(found), Screen(None))
     assert "590.44.01, NVIDIA H200" in text
 
 
@@ -144,7 +144,7 @@ def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, cure: str) -> Non
     assert not found.ok
     assert cure in only(found).cure
     assert json.loads(json_of(found))["ok"] is False
-    text = text_of(doctor_document(found), UNBROKEN)
+    text = text_of(doctor_document(found), Screen(None))
     assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
     assert "works;" not in text
 
@@ -180,14 +180,14 @@ def test_a_device_that_cannot_be_used_is_no_reason_to_fail(fake: Fake, cure: str
     found = examine(fake)
     assert found.ok
     assert cure in only(found).cure
-    assert cure in text_of(doctor_document(found), UNBROKEN)
+    assert cure in text_of(doctor_document(found), Screen(None))
 
 
 def test_without_a_driver_nothing_is_wrong_and_what_is_missing_is_told() -> None:
     found = examine(Fake(troubles=FAILS, pip=frozenset(), **NO_DEVICE))  # type: ignore[arg-type]
     assert found.ok
     assert found.problems == ()
-    text = text_of(doctor_document(found), UNBROKEN)
+    text = text_of(doctor_document(found), Screen(None))
     assert text.count("  missing\n") == len(ALL)
     assert "NVIDIA driver: none" in text
 
@@ -215,12 +215,12 @@ def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
     assert all(
-        line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
+        line.isprintable() for line in text_of(doctor_document(found), Screen(None)).splitlines()
     )
     bare = re.sub(
         r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, is_painted=True))
     )
-    assert bare == text_of(doctor_document(found), UNBROKEN)
+    assert bare == text_of(doctor_document(found), Screen(None))
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])

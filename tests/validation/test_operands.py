@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.report.layout import UNBROKEN
+from onnxpad.report.layout import Screen
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -45,7 +45,7 @@ def test_an_input_that_is_another_one_is_named(before: str, said: str) -> None:
     assert not result.ok
     assert result.validation.divergence is not None
     assert result.validation.divergence.operands == (said,)
-    assert f"  which differ  {said}" in result.text(UNBROKEN).splitlines()
+    assert f"  which differ  {said}" in result.text(Screen(None)).splitlines()
     assert said in html.unescape(re.sub("<[^>]*>", "", result.to_html()))
 
 

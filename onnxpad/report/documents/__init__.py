@@ -19,12 +19,7 @@ View: TypeAlias = Literal["brief", "full"]
 
 
 class NodeNames(Struct, frozen=True):
-    """Names of nodes, of which texts have the first ones and the number of others.
-
-    Attributes:
-        names: All of them.
-        above: Lines above them.
-    """
+    """Names of nodes, of which texts have the first and the number of others; and lines above."""
 
     names: Sequence[str]
     above: Sequence[str] = ()
@@ -52,10 +47,8 @@ Pairs = partial(Table, ("", ""))
 class Picture(Struct, frozen=True):
     """A block that pages draw and texts leave out: windows over padded axes.
 
-    Attributes:
-        subject: What is padded, by label: a change, the place of a padding, an answer of a
-            convention, or a call that gives one; the label of a lone one is empty.
-        transposed: Whether answers are of a transposed convolution, whose pads crop.
+    What is padded is by its label a change, the place of a padding, an answer of a convention, or
+    a call that gives one; the label of a lone one is empty. Pads of `transposed` answers crop.
     """
 
     subject: Mapping[str, object]
@@ -73,16 +66,10 @@ Block: TypeAlias = "str | Table | Picture | Group"
 
 
 class Document(Struct, frozen=True):
-    """All that a report says.
+    """All that a report says: what it is about, such as the path of a model, and the verdict.
 
-    Attributes:
-        command: The command whose report it is.
-        about: What it is about, such as the path of a model, made safe.
-        title: The verdict on that.
-        groups: The sections, with an empty line between them in a text; the first stands right
-            below the verdict.
-        by_path: Whether a text has each line whole instead, with the path that titles its section,
-            and the verdict last.
+    In a text there is an empty line between its sections, and none before the first. One `by_path`
+    has each line whole instead, with the path that titles its section, and the verdict last.
     """
 
     command: str

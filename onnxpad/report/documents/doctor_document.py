@@ -6,7 +6,7 @@ from onnxpad.doctor.examine import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.report.documents import Document, Pairs
 from onnxpad.report.layout import marked
-from onnxpad.report.text import shown
+from onnxpad.report.text import shown, warned
 
 
 def doctor_document(found: Diagnosis) -> Document:
@@ -14,14 +14,11 @@ def doctor_document(found: Diagnosis) -> Document:
     (first, *others), usable = found.packages, [each for each in found.providers if each.usable]
     works, fails = marked("works", "good"), marked("no", "warning")
     lacking, missing = marked("not installed", "error"), marked("missing", "warning")
-    providers = [
-        (shown(each.name), works if each.usable else f"{fails}: {shown(each.trouble)}")
-        for each in found.providers
-    ]
-    problems = []
+    troubles = [works if e.usable else f"{fails}: {shown(e.trouble)}" for e in found.providers]
+    providers = [*zip((shown(each.name) for each in found.providers), troubles, strict=True)]
+    problems = list[str]()
     for problem in found.problems:
-        label = marked("error", "error") if problem.broken else marked("warning", "warning")
-        problems.append(f"{label}: {shown(problem.what)}")
+        problems += warned([problem.what], *["error"] * 2 * problem.broken)
         problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
     works_on = f"onnxpad works; it can validate on {and_list(shown(e.name) for e in usable)}"
     problems += [marked(works_on, "good")] * found.ok

@@ -18,10 +18,8 @@ from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import first_rows, grouped, shown
 from onnxpad.report.window_drawing import drawing_lines, figures
 
-_PERIODS = 8
-_WAYS = 3
-"""Remainders, and paddings of one convention, that are listed."""
-_CODED = 4
+_PERIODS, _WAYS, _CODED = 8, 3, 4
+"""Remainders, paddings of one convention, and groups with their code that are listed."""
 _USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
 """What is usual in PyTorch for what TensorFlow calls SAME, the first that there is."""
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -176,9 +174,6 @@ def _pads(answer: Answer) -> str:
     return f"{said}, output_padding {_by(appended)}" if any(appended) else said
 
 
-# Other sizes
-
-
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
     """The letters that compute the same at long sizes, by the remainder of these."""
     survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
@@ -205,9 +200,6 @@ def _sizes(remainders: Sequence[int], period: int) -> str:
     return named.get(tuple(remainders), many if len(remainders) > _WAYS else f"sizes {few}")
 
 
-# Writing
-
-
 def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> Iterator[Block]:
     """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
     stands = "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
@@ -219,11 +211,8 @@ def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> It
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
         rows = [(titles[name], text) for name, text in texts.items() if text]
         rows = rows or [("in PyTorch", "none in one line")]
-        labels = [marked(label, "strong"), *[""] * (len(rows) - 1)]
-        yield Table(("", "", ""), [(told, *row) for told, row in zip(labels, rows, strict=True)])
-
-
-# The inverse
+        first, *others = rows
+        yield Table([""] * 3, [(marked(label, "strong"), *first), *(("", *row) for row in others)])
 
 
 def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
@@ -254,9 +243,8 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
         return
     if own := explanation.about and explanation.about.own:
         said: list[Block] = [f"This model has {_pads(own)} and gives {_by(own.output)}."]
-        if own.output != reach.output:
-            wanted = _by(reach.output)
-            said.append(f"One number that makes it {wanted}, on each axis that it is told of:")
+        if own.output != (wanted := reach.output):
+            said.append(f"One number that makes it {_by(wanted)}, on each axis that it is told of:")
             said += ["  none"] * (not reach.changes)
         for each in reach.changes:
             where = f" on {axis_names(len(own.output))[each.axis]}" * (each.what != "ceil_mode")

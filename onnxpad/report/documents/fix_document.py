@@ -57,8 +57,8 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     )
 
 
-def _nodes(findings: Sequence[Finding]) -> int:
-    return len({each.node for each in findings})
+def _nodes(items: Sequence[Finding | Change]) -> int:
+    return len({each.node for each in items})
 
 
 def _headline(report: FixReport) -> str:
@@ -101,9 +101,8 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         proved = without_names(proof.statement), proof.assumptions
         return change.code, *change.told, *proved * is_full
 
-    groups = sorted(grouped(changes, variety), key=len, reverse=True)
     rows: list[Sequence[Cell]] = []
-    for group in groups:
+    for group in sorted(grouped(changes, variety), key=len, reverse=True):
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
         names = NodeNames([shown(each.node) for each in group])
@@ -151,8 +150,8 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 def _trust(report: FixReport) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
-        said = f"{RUNTIME} does not run the model as it was"
-        yield f"{marked('Repaired', 'good')}: {said}; {counted(repaired, 'change')} for that"
+        said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
+        yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
     if (found := report.validation) is None:
@@ -170,7 +169,7 @@ def _trust(report: FixReport) -> Iterator[str]:
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    many = len({change.node for change in report.changes})
+    many = _nodes(report.changes)
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
     return f"{reads} the same values as before, for {few(sizes, 3, '; ')}"
@@ -181,22 +180,22 @@ def _compared(found: Validation) -> str:
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
-    apart = [e.max_rel for run in runs for e in run.comparisons if not e.equal]
-    alike = sum(each.equal for run in runs for each in run.comparisons)
+    seen = [each for run in runs for each in run.comparisons]
+    apart = [each.max_rel for each in seen if not each.equal]
     worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
     how = "within rounding" if worst != worst else f"to {worst:.0e}"
-    said = f"{alike:,} bit for bit, the others {how}" if apart else "all bit for bit"
-    many = counted(alike + len(apart), "comparison")
-    return f"outputs are equal in {RUNTIME} ({shown(where)}): {many}, {said}"
+    alike = f"{len(seen) - len(apart):,}" if apart else "all"
+    said = f"{counted(len(seen), 'comparison')}, {alike} bit for bit"
+    said += f", the others {how}" * bool(apart)
+    return f"outputs are equal in {RUNTIME} ({shown(where)}): {said}"
 
 
 def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
     facts: list[Any] = [each.evidence for each in report.findings]
     if found := report.next:
-        whole = f"onnxpad fix {shlex.quote(report.name)} {found.option}"
         is_whole = not report.delivery.in_memory and report.options == Options()
-        told = command(whole if is_whole else found.option)
-        yield f"{marked('Next:', 'strong')} {told} would {found.gain}"
+        whole = f"onnxpad fix {shlex.quote(report.name)} " * is_whole
+        yield f"{marked('Next:', 'strong')} {command(f'{whole}{found.option}')} would {found.gain}"
     elif sized := [each for each in facts if "--dim" in each.get("options", ())]:
         axes = [axis for each in sized for axis in each.get("sizes") or ()]
         dims = few(dict.fromkeys(f"--dim {shown(axis['name'])}=SIZE" for axis in axes), 3, " ")
@@ -205,6 +204,6 @@ def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
     if not is_full and (report.changes or report.findings or report.undone):
-        in_memory = report.delivery.in_memory
-        where = "result.changes and result.findings have" if in_memory else "--verbose has"
+        call = "result.changes and result.findings have"
+        where = call if report.delivery.in_memory else "--verbose has"
         yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")

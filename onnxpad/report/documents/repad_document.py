@@ -11,10 +11,10 @@ from onnxpad.report import text as pieces
 from onnxpad.report.documents import Block, Document, Group, Picture, View
 from onnxpad.report.documents.validate_document import figures
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, delivered, first_rows, grouped, listed, more, shown
+from onnxpad.report.text import counted, delivered, first_rows, grouped, listed, more, shown, warned
 
-_LISTED, _NAMED = 20, 3
-"""Groups and outputs listed, and operators named in a group; of more only the number is told."""
+_LISTED = 20
+"""Groups and outputs listed; of more only the number is told."""
 
 
 def repad_document(report: RepadReport, view: View = "brief") -> Document:
@@ -52,10 +52,8 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
     """Where the padding that `match` found comes from, and how frameworks write it."""
     if not isinstance(change, Repadded):
         return []
-    told = [change.name]
-    told.append(f"PyTorch  {change.pytorch or 'none in one line'}")
-    told.append(f"Keras    {change.keras or 'none in one line'}")
-    return [f"  {line}" for line in told]
+    pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
+    return [f"  {change.name}", f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 
 def _verdict(report: RepadReport) -> str:
@@ -75,10 +73,8 @@ def _verdict(report: RepadReport) -> str:
 
 def _outputs(report: RepadReport) -> Iterator[Block]:
     found = report.difference
-    if found.fails:
-        yield f"{marked('FAILED', 'error')}: {shown(report.failure)}"
-    if found.uncompared:
-        yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
+    yield from warned([report.failure] * bool(found.fails), "FAILED", "error")
+    yield from warned([found.uncompared] * bool(found.uncompared), "not compared")
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
         told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
@@ -87,6 +83,6 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
 
 def operators(group: Sequence[Operator]) -> str:
     """The operators of a group: their number and types, and the first names."""
-    names = few((shown(each.node) for each in group), _NAMED)
+    names = few((shown(each.node) for each in group), 3)
     types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
     return f"{len(group)} {types}: {names}" if len(group) > 1 else f"{types} {names}"

@@ -93,11 +93,10 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
     who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
+    told = f"{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
-    verdict = "" if run.ok else f"{differs}: "
-    yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
-    told = [each for each in seen if is_full or not each.ok or each.alignment]
-    rows = [*dict.fromkeys(map(_compared, told))]
+    yield told if run.ok else f"{differs}: {told}"
+    rows = [*dict.fromkeys(_compared(e) for e in seen if is_full or not e.ok or e.alignment)]
     yield from first_rows(["", ""], rows, None if is_full else OUTPUTS_A_RUN, "-v")
     if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
