@@ -32,9 +32,9 @@ def page_of(document: Document) -> str:
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
     titled = [each for each in document.groups if each.title and each.blocks]
     sections = [_section(each.title, _blocks(each.blocks, 3)) for each in titled]
-    title = document.title or f"onnxpad {document.command}"
-    about = [el("code", esc(document.about))] * bool(document.about)
-    kicker = el("p", join([esc(f"onnxpad {document.command}"), *about], " "), class_="kicker")
+    command = f"onnxpad {document.command}"
+    title, about = document.title or command, [el("code", esc(document.about))]
+    kicker = el("p", join([esc(command), *about * bool(document.about)], " "), class_="kicker")
     header = el("header", kicker, el("h1", _text(title)), *head)
     foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
     told = join([header, *sections])
@@ -73,8 +73,7 @@ def _explained(told: Html) -> Iterator[Html]:
         lines = map(esc, page.text.replace("## ", "").splitlines()[1:])
         title = join([el("strong", esc(page.code)), esc(page.title)], " ")
         entries.append(folded(title, el("div", join(lines), id=page.code, class_="entry")))
-    if entries:
-        yield _section("What the codes mean", join(entries))
+    yield from [_section("What the codes mean", join(entries))] * bool(entries)
 
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:
@@ -157,10 +156,7 @@ def join(parts: Iterable[Html], between: str = "\n") -> Html:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Html]]) -> Html:
-    """A table that scrolls sideways where it is wider than the page; a long one is folded.
-
-    The first cell of each row is its heading.
-    """
+    """A table that scrolls sideways, or is folded if it is long; a row begins with its heading."""
     titles = el("tr", *(el("th", esc(title), scope="col") for title in head))
     cells = ((el("th", first, scope="row"), *(el("td", e) for e in rest)) for first, *rest in rows)
     body = (el("tr", *each) for each in cells)

@@ -159,10 +159,8 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
     @property
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
-        verdict: Validation | None = getattr(self, "validation", None)
-        warned = self.warnings or (verdict is not None and verdict.warnings)
-        taken_back = getattr(self, "barred", ())
-        return not (self.exit_code or warned or taken_back or self.delivery.older)
+        warned = self.warnings or getattr(getattr(self, "validation", None), "warnings", ())
+        return not (self.exit_code or warned or getattr(self, "barred", ()) or self.delivery.older)
 
 
 class FixReport(Noted, frozen=True):
@@ -304,9 +302,8 @@ class CheckReport(Noted, frozen=True):
     @property
     def exit_code(self) -> int:
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
-        if any(file.error for file in self.files):
-            return 2
-        return int(any(file.failing(self.fail_on) for file in self.files))
+        fails = any(file.failing(self.fail_on) for file in self.files)
+        return 2 if any(file.error for file in self.files) else int(fails)
 
     @property
     def is_quiet_success(self) -> bool:

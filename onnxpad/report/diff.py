@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxpad.errors import place_in
 from onnxpad.file.proto_walk import function_label, named_bodies, qualified
 from onnxpad.report.text import shown
 
@@ -83,8 +84,7 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
             if text := _attribute(value) if is_integer else _short(value.t):
                 constants[output] = text
         lines.append(node_text(node, constants))
-        above = f"{place} > " * bool(place)
-        label = f"{above}{node.op_type} {node.name or f'<{output or node.op_type}>'!r}"
+        label = place_in(place, f"{node.op_type} {node.name or f'<{output or node.op_type}>'!r}")
         inside += [(f"{label} > {name}", body) for name, body in named_bodies(node.attribute)]
     yield place, lines
     for where, body in inside:

@@ -241,14 +241,12 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
 
 
 Key = tuple[str, Sequence[str], str, tuple[Any, Callable[[Any], object]] | None]
+"""A name, a path, marks (`~`, `?`, `#`), and what computes it."""
 
 
 @cache
 def keys_of(record: type) -> Sequence[Key]:
-    """The keys that JSON has of a record: name, path, marks (`~`, `?`, `#`), and what computes it.
-
-    The name has a dot if it is in an object; it is empty if the keys of the value stand for it.
-    """
+    """The keys that JSON has of a record; the name is empty if those of the value stand for it."""
     names = (each.__name__ for each in record.__mro__)
     view = next((name for name in names if name in VIEWS), "")
     listed, _, left_out = VIEWS.get(view, "...").partition(" - ")

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Rows, Table
 
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
@@ -35,8 +35,7 @@ _LEAST = 24
 def marked(text: str, role: str) -> str:
     """The text marked with its role: a severity, `good`, `strong`, `faint` or `command`.
 
-    The marks are the colours of terminals. Every renderer reads them or drops them; no name that
-    was made safe has any.
+    The marks are the colours of terminals, which renderers read or drop; no safe name has any.
     """
     return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
 
@@ -92,7 +91,7 @@ class Screen(Struct, frozen=True):
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _rows(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    def _rows(self, heads: Sequence[str], rows: Rows) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
         The widest ones are narrowed for it if that helps, but none below its longest word.

@@ -55,14 +55,11 @@ def entry_of(word: str) -> tuple[str, str] | None:
     """
     codes = {each.code: str(each) for each in Assumption}
     key = slug(codes.get(slug(word), word))
-    for title, text in glossary().items():
-        if slug(title) == key:
-            return title, text
-    reason = next((each for each in Reason if each.value == key), None)
-    if reason is not None:
-        return key, f"Padding stays since {reason.meaning}. See `onnxpad docs reasons`."
-    ways = (each for each in glossary().items() if key in re.split(r"-+", slug(each[0])))
-    return next(ways, None)
+    known = {slug(each[0]): each for each in glossary().items()}
+    if key not in known and key in [*Reason]:
+        return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs reasons`."
+    ways = (each for title, each in known.items() if key in re.split(r"-+", title))
+    return known.get(key) or next(ways, None)
 
 
 def slug(heading: str) -> str:

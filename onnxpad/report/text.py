@@ -10,10 +10,8 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.documents import Block, Cell, Group, Table
+from onnxpad.report.documents import Block, Group, Rows, Table
 from onnxpad.report.layout import UNBREAKABLE, marked
-
-NODES_A_REASON = 8
 
 
 def shown(name: str) -> str:
@@ -64,10 +62,7 @@ def listed(
 
 
 def first_rows(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    most: int | None,
-    where: str = "--format json",
+    heads: Sequence[str], rows: Rows, most: int | None, where: str = "--format json"
 ) -> list[Block]:
     """The first rows as a table, and the number of others; nothing without any."""
     return [Table(heads, rows[:most]), *more(rows, most, where)] if rows else []
@@ -110,7 +105,7 @@ def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -
         told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
-        told += f", its external data to {few(map(shown, done.data), NODES_A_REASON)}"
+        told += f", its external data to {few(map(shown, done.data), 8)}"
     return f"{told} ({seconds:.1f} s)"
 
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 Columns = tuple[int | None, ...]
 """The position in each column; None for the column that stands for the middle."""
 Windows = tuple[tuple[int, range], ...]
-"""Windows over an axis: the line below it, from 0 on, and the positions that each one reads, or
-writes if transposed."""
+"""Windows over an axis: the line below it, from 0 on, and the positions read or written."""
 Figure = tuple[str, Sequence[tuple[str, AxisAnswer]], bool]
 """The words on an axis, its paddings with their labels, and whether these are cropped."""
 
@@ -170,14 +169,11 @@ def drawn_axes(
 def _windows(
     axis: AxisAnswer, first: int, count: int, columns: Columns, lanes: int
 ) -> Iterator[tuple[int, range]]:
-    """The windows that are wholly among the columns, each in a line where it overlaps no other.
-
-    If there are not enough lines for all, those at both ends come first.
-    """
+    """The windows that are wholly among the columns, each in a line where it overlaps no other."""
     window = axis.window
     near = len(columns) // window.stride + 2
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
-    if lanes < min(-(-window.extent // window.stride), count):  # that all of them need
+    if lanes < min(-(-window.extent // window.stride), count):  # not all: the ends come first
         indices.sort(key=lambda index: min(index, count - 1 - index))
     taken: list[set[int]] = [set() for _ in range(lanes)]
     for index in indices:

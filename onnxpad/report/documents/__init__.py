@@ -1,7 +1,6 @@
 """Documents: a report in blocks, made by one builder a command, shown by one renderer a format.
 
-Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them were made safe by
-`onnxpad.report.text.shown`.
+Texts in blocks may be `marked` (report.layout); names in them were made safe by `shown` (.text).
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ class NodeNames(Struct, frozen=True):
 
 
 Cell = str | NodeNames
+Rows: TypeAlias = Sequence[Sequence[Cell]]
 
 
 class Table(Struct, frozen=True):
     """A table, with the heads of its columns, which may be empty; names are in the last one."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Rows
 
 
 Pairs = partial(Table, ("", ""))

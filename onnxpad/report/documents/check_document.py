@@ -21,8 +21,7 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 def check_document(report: CheckReport, view: View = "brief") -> Document:
     """Sections for each file, and one for all.
 
-    Padding that merely stays is listed in full, or where it fails the check or its codes were asked
-    for; else it is counted.
+    Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
     """
     files, is_full = report.files, view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]

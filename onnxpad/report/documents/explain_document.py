@@ -74,9 +74,8 @@ def _by(numbers: Sequence[int]) -> str:
 def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
     """Of answers that compute the same the one with the most padding, of which some is not read."""
     found = [explanation.answer(name) for name in names]
-    if explanation.op == "convtranspose":
-        return found[0]
-    return max(found, key=lambda each: sum(begin + end for begin, end in each.pads))
+    most = max(found, key=lambda each: sum(map(sum, each.pads)))
+    return found[0] if explanation.op == "convtranspose" else most
 
 
 def _ported(explanation: ExplainReport) -> Iterator[str]:
@@ -155,10 +154,7 @@ def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
 
 
 def _labels(explanation: ExplainReport) -> dict[str, str]:
-    """The label of each convention: a letter for those that compute the same at this size.
-
-    Those of a letter that part at other sizes have numbers, as A1 and A2.
-    """
+    """A letter for those that compute the same here; A1, A2 for those that part at other sizes."""
     found: dict[str, str] = {}
     for index, group in enumerate(explanation.agree):
         parts = [names for names in explanation.survey.classes if names[0] in group]

@@ -32,8 +32,7 @@ _VALIDATED = {
 def fix_document(report: FixReport, view: View = "brief") -> Document:
     """Groups of changes and of padding that stays, and whether the result holds.
 
-    Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
-    each run its outputs, drawn on pages.
+    Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
     is_full, kept = view == "full", report.staying
     validation: list[Group] = []

@@ -68,8 +68,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     """The outcome that the report on a model stands for; it was begun at `time.perf_counter`."""
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
-    delivery, option = getattr(report, "delivery", None), getattr(report, "next", None)
-    configs = [each.config for each in files if getattr(each, "config", None)]
+    delivery, option = report.delivery, getattr(report, "next", None)
     return FileOutcome(
         path,
         report.exit_code,
@@ -77,9 +76,9 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         unmarked(report.document().title).partition("; ")[0],
         Counter(each.code for each in told),
         perf_counter() - begin,
-        (*filter(None, [delivery.written]), *delivery.data) if delivery else (),
+        (*filter(None, [delivery.written]), *delivery.data),
         stays=len({each.node for each in getattr(report, "staying", ())}),
         next=getattr(option, "option", ""),
-        config=next(iter(configs), None),
+        config=next((each.config for each in files if each.config), None),
         text=json_of(report),
     )

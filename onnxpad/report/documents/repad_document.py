@@ -60,12 +60,10 @@ def _verdict(report: RepadReport) -> str:
     found = report.difference
     if not report.changes:
         return f"nothing to change for {report.title}"
-    effect = marked("the results change", "warning")
+    effect = marked(f"the results {'may ' * bool(found.uncompared)}change", "warning")
     if found.fails:
         effect = marked("it no longer runs", "error")
-    elif found.uncompared:
-        effect = marked("the results may change", "warning")
-    elif all(each.equal for each in found.outputs):
+    elif not found.uncompared and all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
     return f"{told}; {effect}"
