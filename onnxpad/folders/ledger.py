@@ -32,9 +32,8 @@ class Ledger:
     """The outcomes in a file: each is there whole or not at all, whenever the process is killed."""
 
     def __init__(self, path: Path, asked: object, decide: Iterable[Path], reads: int) -> None:
-        """Opens the file, or makes it, for what is asked of models, by its `repr`.
+        """Opens the file, or makes it, for what is asked, by its `repr`, and files that `decide`.
 
-        Outcomes also depend on the files that `decide`, and on the first files of a pair or both.
         Raises OutputError where outcomes cannot be kept.
         """
         self._asked, self._reads, files = repr(asked), reads, sorted(decide)
@@ -54,11 +53,10 @@ class Ledger:
         wanted, found = {self._place(pair): pair for pair in pairs}, dict[Path, FileOutcome]()
         with suppress(sqlite3.Error):  # what is damaged is done again
             for place, key, files, data in self._db.execute(_ALL):
-                if (pair := wanted.get(place)) and key == self.key(pair):
-                    with suppress(MsgspecError, ValueError, TypeError):
-                        kept = convert(loads(data), FileOutcome)
-                        if files == digest(kept.written):
-                            found[pair[0]] = replace(kept, resumed=True)
+                with suppress(MsgspecError, ValueError, TypeError, LookupError):
+                    pair, kept = wanted[place], convert(loads(data), FileOutcome)
+                    if (key, files) == (self.key(pair), digest(kept.written)):
+                        found[pair[0]] = replace(kept, resumed=True)
         return found
 
     def keep(self, pair: Pair, key: str, outcome: FileOutcome) -> None:

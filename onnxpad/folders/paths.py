@@ -18,9 +18,8 @@ RESULT = ".fixed.onnx"
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
     """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
-    Left out are results, also those below the folder `but`, hidden folders, links to folders, and
-    other paths of a model. Raises UsageError where no model is named, OSError where a folder cannot
-    be searched.
+    But for results, also those below the folder `but`, hidden folders, links to folders, and other
+    paths of a model. Raises UsageError where there is no model, OSError where none can be sought.
     """
     real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
@@ -67,7 +66,6 @@ def fixes(
     if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
         what = "is a file" if folder.exists() else "is the name of a model"
         raise OutputError(f"{folder}: {what}; several models are written to a folder")
-
     real = cache(os.path.realpath)
     if in_place:
         led = {real(each): each for each in reversed([*places])}
@@ -76,8 +74,7 @@ def fixes(
         return dict.fromkeys(places)
     results = dict[Path, Path]()
     for model, place in places.items():
-        own = Path(f"{str(model).removesuffix('.onnx')}{RESULT}")
-        target = folder / place if folder else own
+        target = folder / place if folder else Path(str(model).removesuffix(".onnx") + RESULT)
         if (other := results.setdefault(target, model)) is not model:
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:

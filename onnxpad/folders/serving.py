@@ -47,12 +47,11 @@ def outcomes(
     """The outcomes of models that are known already, and of each other as it comes.
 
     A function of a module is called with a model, its second path, and options, of which `repr`
-    says all. It returns a report, and reads the first path or both, and files that `decide`. First
-    `trial` raises what is wrong with the options.
+    says all, and returns a report. It reads the first path or both, and files that `decide`. What
+    is wrong with the options is raised by `trial`.
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
-    asked = call.__qualname__, options
-    ledger = Ledger(resume, asked, decide, reads) if resume else None
+    ledger = Ledger(resume, (call.__qualname__, options), decide, reads) if resume else None
     if jobs < 1 or not (time_limit is None or time_limit > 0):
         raise UsageError("there is at least one job, and the time limit is above zero")
     known = ledger.known(pairs.items()) if ledger else {}
@@ -129,11 +128,9 @@ def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> Fil
         kind, code = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
         kind, code = getattr(error, "kind", kind), getattr(error, "exit_code", code)
         line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
-        ended = worker.process.returncode
-        if isinstance(error, CrashError) and ended is not None:
-            late = isinstance(error, LimitError)
-            line = f"took over {limit} s" if late else f"its process ended ({ended})"
-            kind = "time limit" if late else "crash"
+        if isinstance(error, CrashError) and (ended := worker.process.returncode) is not None:
+            told = ("crash", f"its process ended ({ended})"), ("time limit", f"took over {limit} s")
+            kind, line = told[isinstance(error, LimitError)]
         return FileOutcome(path, code, kind, line, {}, time.perf_counter() - begin)
     finally:
         busy.discard(worker)
@@ -181,8 +178,7 @@ def fix_all(
         in_place: Whether to replace the models that change. Without either, nothing is written.
         jobs: How many models to fix at once, each with its share of the cores.
         time_limit: Seconds after which a model is given up.
-        resume: A file that keeps the outcomes of models for as long as nothing changes: the model,
-            the options and versions, and the result.
+        resume: A file that keeps outcomes while the model, options, versions and result stay.
         progress: Called with the time that is left, the models that are done, and all.
         validate: As for `fix`.
         run_timeout: As for `fix`.

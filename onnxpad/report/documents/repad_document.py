@@ -58,15 +58,13 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
 
 def _verdict(report: RepadReport) -> str:
     found = report.difference
-    if not report.changes:
-        return f"nothing to change for {report.title}"
     effect = marked(f"the results {'may ' * bool(found.uncompared)}change", "warning")
     if found.fails:
         effect = marked("it no longer runs", "error")
     elif not found.uncompared and all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
-    told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
-    return f"{told}; {effect}"
+    told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does; {effect}"
+    return told if report.changes else f"nothing to change for {report.title}"
 
 
 def _outputs(report: RepadReport) -> Iterator[Block]:

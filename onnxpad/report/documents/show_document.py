@@ -49,8 +49,7 @@ def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
 
 def _operator(site: PaddingSite) -> str:
     """The operator with its window, such as `Conv 3x3, stride 2`."""
-    alone = " alone" * (site.kind == "pad")
-    return f"{shown(site.op_type)}{alone} {_window(site)}".rstrip()
+    return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')} {_window(site)}".rstrip()
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
