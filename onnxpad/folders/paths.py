@@ -11,8 +11,7 @@ from pathlib import Path
 from onnxpad.arguments import models_below
 from onnxpad.errors import OutputError, UsageError
 
-RESULT = ".fixed.onnx"
-"""How the name of a result ends; such a model is no input of a run over many."""
+RESULT = ".fixed.onnx"  # how the name of a result ends, which is no input of a run over many
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
@@ -21,16 +20,19 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     But for results, also those below the folder `but`, hidden folders, links to folders, and other
     paths of a model. Raises UsageError where there is no model, OSError where none can be sought.
     """
-    real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
+    real, unread = cache(os.path.realpath), list[OSError]()
+    places: dict[str, tuple[Path, Path]] = {}
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     for argument in arguments:
         found, root = [str(argument)], argument.parent
         if argument.is_dir():
-            found, root = models_below(argument, _fail), argument
+            found, root = models_below(argument, unread.append), argument
         elif has_magic(str(argument)) and not argument.exists():
             named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
             found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
+        for error in unread:
+            raise error
         models = [each for each in found if not each.endswith(RESULT)]
         if not models:
             told = f"; those named *{RESULT} are results" * bool(found)
@@ -46,10 +48,6 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         if is_out:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
     return dict(places.values())
-
-
-def _fail(error: OSError) -> None:
-    raise error
 
 
 def fixes(

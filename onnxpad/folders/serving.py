@@ -26,10 +26,8 @@ from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
-_GROWN = 1 << 30
-"""Bytes beyond which a process is replaced after its model."""
-_GRACE = 2.0
-"""Seconds in which a process may remove what it has half written."""
+_GROWN = 1 << 30  # bytes beyond which a process is replaced after its model
+_GRACE = 2.0  # seconds in which a process may remove what it has half written
 
 
 def outcomes(
@@ -62,8 +60,6 @@ def outcomes(
 
     def serve() -> None:
         for pair in todo:
-            if None in busy:
-                return
             try:
                 key = ledger.key(pair) if ledger else ""
                 found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *options)
@@ -74,6 +70,7 @@ def outcomes(
                 done.put((pair[0], error))
 
     def end() -> None:
+        left.clear()
         busy.add(None)  # no other process begins
         processes = [each.process for each in busy - {None}]
         for process in processes:
