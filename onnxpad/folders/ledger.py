@@ -21,21 +21,16 @@ from onnxpad.errors import ModelError, OutputError
 from onnxpad.report import FileOutcome
 
 _FOUND = (Path(each).name for at in sys.path for each in glob(f"{at}/onnx*.dist-info"))  # noqa: PTH207
-_VERSIONS = [__version__, *sorted({*_FOUND})]
-"""The versions of onnxpad and of all packages here whose names begin with onnx."""
+_VERSIONS = [__version__, *sorted({*_FOUND})]  # of all whose names begin with onnx
 
-Pair = tuple[Path, Path | None]
-"""A model, and the file that is written or compared with it."""
+Pair = tuple[Path, Path | None]  # a model, and the file that is written or compared with it
 
 
 class Ledger:
     """The outcomes in a file: each is there whole or not at all, whenever the process is killed."""
 
     def __init__(self, path: Path, asked: object, decide: Iterable[Path], reads: int) -> None:
-        """Opens the file, or makes it, for what is asked, by its `repr`, and files that `decide`.
-
-        Raises OutputError where outcomes cannot be kept.
-        """
+        """Opens or makes the file for what is asked, by its `repr`; OutputError if that fails."""
         self._asked, self._reads, files = repr(asked), reads, sorted(decide)
         self._shared = _VERSIONS, files, digest(files)
         try:

@@ -38,15 +38,13 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             told = f"; those named *{RESULT} are results" * bool(found)
             raise UsageError(f"{argument}: there is no .onnx file here{told}")
         models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
-        above, is_out = os.path.join(root, ""), True  # noqa: PTH118
-        for each in models:
-            folder, name = os.path.split(each)
-            whole = f"{real(folder)}{os.sep}{name}"
-            if not whole.startswith(left_out):
-                places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
-                is_out = False
-        if is_out:
+        above = os.path.join(root, "")  # noqa: PTH118
+        wholes = {each: f"{real(Path(each).parent)}{os.sep}{Path(each).name}" for each in models}
+        inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
+        if not inside:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
+        for each, whole in inside.items():
+            places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
     return dict(places.values())
 
 

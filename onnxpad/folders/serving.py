@@ -223,8 +223,7 @@ def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> Fix
     from onnxpad.api.fix import fix
     from onnxpad.api.sizes import with_sizes
 
-    result, _ = with_sizes(partial(fix, model), keywords)
-    return written(result, target, copies=copies)
+    return written(with_sizes(partial(fix, model), keywords)[0], target, copies=copies)
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:
