@@ -37,8 +37,7 @@ def page_of(document: Document) -> str:
     kicker = el("p", join([esc(command), *about * bool(document.about)], " "), class_="kicker")
     header = el("header", kicker, el("h1", _text(title)), *head)
     foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
-    told = join([header, *sections])
-    page = el("main", *_explained(told), el("footer", esc(foot)))
+    page = el("main", *_explained(join([header, *sections])), el("footer", esc(foot)))
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     named = " - ".join(filter(None, [unmarked(title), document.about]))
@@ -73,7 +72,8 @@ def _explained(told: Html) -> Iterator[Html]:
         lines = map(esc, page.text.replace("## ", "").splitlines()[1:])
         title = join([el("strong", esc(page.code)), esc(page.title)], " ")
         entries.append(folded(title, el("div", join(lines), id=page.code, class_="entry")))
-    yield from [_section("What the codes mean", join(entries))] * bool(entries)
+    if entries:
+        yield _section("What the codes mean", join(entries))
 
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:

@@ -18,7 +18,8 @@ def doctor_document(found: Diagnosis) -> Document:
     providers = [*zip((shown(each.name) for each in found.providers), troubles, strict=True)]
     problems = list[str]()
     for problem in found.problems:
-        problems += warned([problem.what], *["error"] * 2 * problem.broken)
+        label = "error" if problem.broken else "warning"
+        problems += warned([problem.what], label, label)
         problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
     works_on = f"onnxpad works; it can validate on {and_list(shown(e.name) for e in usable)}"
     problems += [marked(works_on, "good")] * found.ok

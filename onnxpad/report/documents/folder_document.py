@@ -11,7 +11,7 @@ from onnxpad.report import FileOutcome, FolderReport
 from onnxpad.report.documents import Block, Document, View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
-from onnxpad.report.text import configurations, counted, shown
+from onnxpad.report.text import configurations, counted, shown, warned
 
 _FAILED = {
     "model": "unreadable",
@@ -38,8 +38,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations(each.config for each in report.files)
     if report.others:
-        named = few(map(shown, report.others), 3)
-        ending.append(f"{marked('Of no model of this run', 'warning')}: {named}")
+        ending += warned([few(report.others, 3)], "Of no model of this run")
     if options := Counter(each.next for each in report.files if each.next).most_common(1):
         ((option, count),) = options
         gains = f"would change what stays in {counted(count, 'model')}"

@@ -21,9 +21,10 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     found, is_full = report.matching, view == "full"
     most = None if is_full else _TRIED if report.exit_code else _SHOWN
     nearest = sorted(found.tried, key=lambda e: e.error) if is_full or report.exit_code else ()
-    many = [counted(each.operators, "operator") for each in nearest]
-    named = zip(nearest, many, strict=True)
-    tried = [f"  {_off(each.error):13}  {each.name}, changes {count}" for each, count in named]
+    tried = [
+        f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
+        for each in nearest
+    ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
     ending = delivered(to, report.seconds, changed=changed, invalid=False)

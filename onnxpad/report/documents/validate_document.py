@@ -18,9 +18,8 @@ OUTPUTS_A_RUN = 20
 def validate_document(report: ValidationResult, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
-    runs = counted(len(report.validation.runs), "run")
     head: list[Block] = [
-        f"{runs} in {report.seconds:.1f} s",
+        f"{counted(len(report.validation.runs), 'run')} in {report.seconds:.1f} s",
         *configurations([report.config]),
         *warned(report.unproven, "not compared", "error"),
         *warned(report.validation.warnings),
