@@ -29,7 +29,6 @@ _MOST = 2**14, 2**12, _LARGEST
 class Explanation(ExplainReport, Report, frozen=True):
     """The result of `explain`: all conventions for one operator at its size."""
 
-    command = "explain"
     __repr__ = Report.__repr__
 
 

@@ -75,6 +75,7 @@ class Problem(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """The state of an installation, what breaks it first; onnxruntime is built for `cuda`."""
 
+    command = "doctor"
     python: str
     platform: str
     packages: tuple[Package, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sqlite3
 import sys
 from collections.abc import Iterable
@@ -22,27 +21,18 @@ from onnxpad.errors import ModelError, OutputError
 from onnxpad.report import FileOutcome
 
 _FOUND = (Path(each).name for at in sys.path for each in glob(f"{at}/onnx*.dist-info"))  # noqa: PTH207
-_VERSIONS = [__version__, *sorted({*_FOUND})]
-"""The versions of onnxpad and of all packages here whose names begin with onnx."""
-_LOCATION = re.compile(rb"\x0a\x08location(?:\x12([\x80-\xff]?[\x00-\x7f]))?")
-"""How the entry of a tensor that says where its data lies begins, with the length of the path."""
+_VERSIONS = [__version__, *sorted({*_FOUND})]  # of all whose names begin with onnx
 
-Pair = tuple[Path, Path | None]
-"""A model, and the file that is written or compared with it."""
+Pair = tuple[Path, Path | None]  # a model, and the file that is written or compared with it
 
 
 class Ledger:
     """The outcomes in a file: each is there whole or not at all, whenever the process is killed."""
 
     def __init__(self, path: Path, asked: object, decide: Iterable[Path], reads: int) -> None:
-        """Opens the file, or makes it, for what is asked of models, by its `repr`.
-
-        Outcomes also depend on the files that `decide`, and on the first files of a pair or both.
-        Raises OutputError where outcomes cannot be kept.
-        """
-        self._asked = hashlib.sha256(repr(asked).encode())
-        self._reads, files = reads, sorted(decide)
-        self._shared = hashlib.sha256(repr((_VERSIONS, files, digest(files))).encode())
+        """Opens or makes the file for what is asked, by its `repr`; OutputError if that fails."""
+        self._asked, self._reads, files = repr(asked), reads, sorted(decide)
+        self._shared = _VERSIONS, files, digest(files)
         try:
             self._db = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -57,42 +47,34 @@ class Ledger:
         """The outcomes of models that are as they were, as are the files that were written."""
         wanted, found = {self._place(pair): pair for pair in pairs}, dict[Path, FileOutcome]()
         with suppress(sqlite3.Error):  # what is damaged is done again
-            for place, key, files, data, text in self._db.execute(_ALL):
-                if (pair := wanted.get(place)) and key == self.key(pair):
-                    with suppress(MsgspecError, ValueError, TypeError):
-                        kept = convert(loads(data), FileOutcome)
-                        if files == digest(kept.written):
-                            found[pair[0]] = replace(kept, text=text, resumed=True)
+            for place, key, files, data in self._db.execute(_ALL):
+                with suppress(MsgspecError, ValueError, TypeError, LookupError):
+                    pair, kept = wanted[place], convert(loads(data), FileOutcome)
+                    if (key, files) == (self.key(pair), digest(kept.written)):
+                        found[pair[0]] = replace(kept, resumed=True)
         return found
 
     def keep(self, pair: Pair, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
         if outcome.text or outcome.outcome in {"model", "usage"}:
-            data, files = dumps(to_builtins(replace(outcome, text=""))), digest(outcome.written)
-            row = self._place(pair), key, files, data, outcome.text
+            data = dumps(to_builtins(outcome))
             with suppress(sqlite3.Error):  # as of a full disk: it is done again
-                self._db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
+                self._db.execute(_KEEP, (self._place(pair), key, digest(outcome.written), data))
 
     def key(self, pair: Pair) -> str:
         """A digest of all that decides the outcome of a model besides what is asked."""
-        whole = self._shared.copy()
-        for path in filter(None, pair[: self._reads]):
-            data, reason = _content(path)
-            whole.update(b"%d bytes %b " % (len(data), reason))
-            whole.update(data)
-            for location in _locations(data):
-                whole.update(digest([path.parent / location]).encode())
-        return whole.hexdigest()
+        read = [file for path in pair[: self._reads] if path for file in _files(path)]
+        return hashlib.sha256(f"{self._shared} {digest(read)}".encode()).hexdigest()
 
     def _place(self, pair: Pair) -> str:
         """What an outcome replaces: that of the same model, second path and options."""
-        whole = self._asked.copy()
-        whole.update(f"{pair[0]}\0{pair[1]}".encode(errors="surrogateescape"))
-        return whole.hexdigest()
+        whole = f"{self._asked}\0{pair[0]}\0{pair[1]}"
+        return hashlib.sha256(whole.encode(errors="surrogateescape")).hexdigest()
 
 
-_TABLE = "outcomes (place PRIMARY KEY, key, files, data, text)"
-_ALL = "SELECT place, key, files, data, text FROM outcomes"
+_TABLE = "outcomes (place PRIMARY KEY, key, files, data)"
+_ALL = "SELECT place, key, files, data FROM outcomes"
+_KEEP = "INSERT OR REPLACE INTO outcomes (place, key, files, data) VALUES (?, ?, ?, ?)"
 
 
 def digest(paths: Iterable[str | Path]) -> str:
@@ -104,44 +86,20 @@ def digest(paths: Iterable[str | Path]) -> str:
             whole.update(b"%d" % kind)
             if kind == S_IFREG:  # others, as a pipe, may never end
                 with open(path, "rb", 0) as file:  # noqa: PTH123
-                    while block := file.read(1 << 20):
-                        whole.update(block)
-                    whole.update(b"%d bytes" % file.tell())
+                    whole.update(hashlib.file_digest(file, "sha256").digest())
         except (OSError, ValueError) as error:
             whole.update(type(error).__name__.encode())
     return whole.hexdigest()
 
 
-def _content(path: Path) -> tuple[bytes, bytes]:
-    """The content of a file, and if it has none, why."""
-    try:
-        kind = S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # a third of the time for many
-        if kind != S_IFREG:  # as a pipe, which may never end
-            return b"", b"%d" % kind
-        with open(path, "rb", 0) as file:  # noqa: PTH123
-            return file.read(), b""
-    except (OSError, ValueError) as error:
-        return b"", type(error).__name__.encode()
+def _files(model: Path) -> list[Path]:
+    """A file, and those that have its external data if it is a model."""
+    found = {model}
+    with suppress(OSError, ValueError, ModelError):
+        if model.is_file() and b"location" in (data := model.read_bytes()):
+            from onnxpad.file.external import reference  # the import of onnx takes long
+            from onnxpad.file.skeleton import read_bytes
 
-
-def _locations(data: bytes) -> Iterable[str]:
-    """Where a model has its external data; other names may be among these.
-
-    They are found in the bytes, since onnx takes longer to import than a thousand small models to
-    read.
-    """
-    if b"\x08location" not in data:
-        return ()
-    named, found = set[str](), [*_LOCATION.finditer(data)]
-    if all(each[1] for each in found):
-        for each in found:  # the length is a number in groups of 7 bits, the lowest first
-            length = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(each[1]))
-            named.add(os.fsdecode(data[each.end() : each.end() + length]))
-        return sorted(named)
-    from onnxpad.file.external import reference  # the fields of an entry are in another order
-    from onnxpad.file.skeleton import read_bytes
-
-    with suppress(ModelError):
-        external = read_bytes(memoryview(data), "").external
-        named = {str(reference(each).location) for each in external}
-    return sorted(named)
+            external = read_bytes(memoryview(data), "").external
+            found |= {model.parent / reference(each).location for each in external}
+    return sorted(found)

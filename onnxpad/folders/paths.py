@@ -11,47 +11,41 @@ from pathlib import Path
 from onnxpad.arguments import models_below
 from onnxpad.errors import OutputError, UsageError
 
-RESULT = ".fixed.onnx"
-"""How the name of a result ends; such a model is no input of a run over many."""
+RESULT = ".fixed.onnx"  # how the name of a result ends, which is no input of a run over many
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
     """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
-    Left out are results, also those below the folder `but`, hidden folders, links to folders, and
-    other paths of a model. Raises UsageError where no model is named, OSError where a folder cannot
-    be searched.
+    But for results, also those below the folder `but`, hidden folders, links to folders, and other
+    paths of a model. Raises UsageError where there is no model, OSError where none can be sought.
     """
-    real, places = cache(os.path.realpath), dict[str, tuple[Path, Path]]()
+    real, unread = cache(os.path.realpath), list[OSError]()
+    places: dict[str, tuple[Path, Path]] = {}
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     for argument in arguments:
         found, root = [str(argument)], argument.parent
         if argument.is_dir():
-            found, root = models_below(argument, _fail), argument
+            found, root = models_below(argument, unread.append), argument
         elif has_magic(str(argument)) and not argument.exists():
             named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
             found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
-        models = [each for each in sorted(found) if not each.endswith(RESULT)]
+        for error in unread:
+            raise error
+        models = [each for each in found if not each.endswith(RESULT)]
         if not models:
             told = f"; those named *{RESULT} are results" * bool(found)
             raise UsageError(f"{argument}: there is no .onnx file here{told}")
-        models.sort(key=lambda each: each.count(os.sep))  # ways round through links come last
-        above, is_out = os.path.join(root, ""), True  # noqa: PTH118
-        for each in models:
-            folder, name = os.path.split(each)
-            whole = f"{real(folder)}{os.sep}{name}"
-            if not whole.startswith(left_out):
-                is_out = False
-                if whole not in places:
-                    places[whole] = Path(each), Path(each.removeprefix(above))
-        if is_out:
+        models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
+        above = os.path.join(root, "")  # noqa: PTH118
+        wholes = {each: f"{real(Path(each).parent)}{os.sep}{Path(each).name}" for each in models}
+        inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
+        if not inside:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
+        for each, whole in inside.items():
+            places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
     return dict(places.values())
-
-
-def _fail(error: OSError) -> None:
-    raise error
 
 
 def fixes(
@@ -68,23 +62,17 @@ def fixes(
     if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
         what = "is a file" if folder.exists() else "is the name of a model"
         raise OutputError(f"{folder}: {what}; several models are written to a folder")
-
     real = cache(os.path.realpath)
     if in_place:
         led = {real(each): each for each in reversed([*places])}
         return {model: Path(path) for path, model in reversed(led.items())}
     if not (folder or beside):
         return dict.fromkeys(places)
-    found = {
-        each: folder / place if folder else Path(f"{str(each).removesuffix('.onnx')}{RESULT}")
-        for each, place in places.items()
-    }
     results = dict[Path, Path]()
-    for model, target in found.items():
+    for model, place in places.items():
+        target = folder / place if folder else Path(str(model).removesuffix(".onnx") + RESULT)
         if (other := results.setdefault(target, model)) is not model:
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
-    homes = {real(each.parent) for each in places}
-    led_to = {real(each) for each in results if each.is_symlink() or real(each.parent) in homes}
-    if lost := led_to and led_to & {*map(real, places)}:
+    if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
-    return {**found}
+    return {model: target for target, model in results.items()}

@@ -22,11 +22,12 @@ from onnxpad.folders.ledger import Ledger
 from onnxpad.folders.paths import fixes
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
+from onnxpad.report.documents.folder_document import outcome_of
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
-_GROWN = 1 << 30
-"""Bytes beyond which a process is replaced after its model."""
-_GRACE = 2.0
-"""Seconds in which a process may remove what it has half written."""
+_GROWN = 1 << 30  # bytes beyond which a process is replaced after its model
+_GRACE = 2.0  # seconds in which a process may remove what it has half written
 
 
 def outcomes(
@@ -44,27 +45,24 @@ def outcomes(
     """The outcomes of models that are known already, and of each other as it comes.
 
     A function of a module is called with a model, its second path, and options, of which `repr`
-    says all. It returns a report, and reads the first path or both, and files that `decide`. Before
-    any model is worked on, `trial` raises what is wrong with the options.
+    says all, and returns a report. It reads the first path or both, and files that `decide`. What
+    is wrong with the options is raised by `trial`.
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
-    asked = call.__qualname__, options
-    ledger = Ledger(resume, asked, decide, reads) if resume else None
+    ledger = Ledger(resume, (call.__qualname__, options), decide, reads) if resume else None
     if jobs < 1 or not (time_limit is None or time_limit > 0):
         raise UsageError("there is at least one job, and the time limit is above zero")
     known = ledger.known(pairs.items()) if ledger else {}
+    for each in known.items():
+        done.put(each)
     left = [pair for pair in pairs.items() if pair[0] not in known]
-    for model, outcome in known.items():
-        done.put((model, outcome))
     todo = iter(left)
 
     def serve() -> None:
         for pair in todo:
-            if None in busy:
-                return
             try:
                 key = ledger.key(pair) if ledger else ""
-                found = _asked(busy, time_limit, call, jobs, *pair, *options)
+                found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *options)
                 if ledger and key == ledger.key(pair):  # else a file changed meanwhile
                     ledger.keep(pair, key, found)
                 done.put((pair[0], found))
@@ -72,17 +70,17 @@ def outcomes(
                 done.put((pair[0], error))
 
     def end() -> None:
+        left.clear()
         busy.add(None)  # no other process begins
-        for worker in (working := [*busy - {None}]):
-            worker.process.terminate()
-        for worker in working:
+        processes = [each.process for each in busy - {None}]
+        for process in processes:
+            process.terminate()
+        for process in processes:
             with suppress(Exception):  # that it takes longer
-                worker.process.wait(_GRACE)
-            worker.process.kill()
+                process.wait(_GRACE)
+            process.kill()
 
     if left:
-        from onnxpad.runtimes import pool  # it ends its processes after `end`
-
         pool.warm()  # meanwhile
         trial()
         atexit.register(end)  # of a program that looks no further
@@ -96,52 +94,40 @@ def outcomes(
             if progress is not None:
                 remains = (time.monotonic() - begin) / count * (len(pairs) - count)
                 progress(f"{remains / 60:.0f} min left", count, len(pairs))
-            yield replace(found, older=_older(found, model, pairs[model] if reads == 1 else None))
+            yield _with_older(found, model, pairs[model]) if reads == 1 else found
     finally:
         end()
         atexit.unregister(end)
 
 
-def _older(found: FileOutcome, model: Path, target: Path | None) -> str:
-    """The file that lies where the result of a model would, if none was written; else empty."""
-    with suppress(OSError):
-        if target and not found.written and target.exists() and not target.samefile(model):
-            return str(target)
-    return ""
+def _with_older(found: FileOutcome, model: Path, target: Path | None) -> FileOutcome:
+    """The outcome, with the file that lies where the result would if none was written."""
+    with suppress(OSError):  # there is no such file
+        if target and not found.written and not target.samefile(model):
+            return replace(found, older=str(target))
+    return found
 
 
-def _asked(
-    busy: set[Any],
-    limit: float | None,
-    call: Callable[..., Any],
-    jobs: int,
-    model: Path,
-    *others: Any,
-) -> FileOutcome:
+def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> FileOutcome:
     """The outcome of a model in a process of its own, whatever becomes of that."""
-    from onnxpad.runtimes import pool
-    from onnxpad.runtimes.runtime import CrashError, LimitError
-
     begin, path = time.perf_counter(), str(model)
     busy.add(worker := pool.borrow())
     try:
         if None in busy:
             worker.end()
-        worker.ask(_ready, call)  # what it imports first is no part of the limit
+        worker.ask(_ready, asked[0])  # what it imports first is no part of the limit
         with pool.limited(limit):
-            found, is_grown = worker.ask(_served, str(Path.cwd()), call, jobs, model, *others)
+            found, is_grown = worker.ask(_served, str(Path.cwd()), model, *asked)
         if is_grown:
             worker.end()
         return found
     except Exception as error:  # also a defect: the run over the other models goes on
-        usual = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
-        kind, code = getattr(error, "kind", usual[0]), getattr(error, "exit_code", usual[1])
+        kind, code = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
+        kind, code = getattr(error, "kind", kind), getattr(error, "exit_code", code)
         line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
-        ended = worker.process.returncode
-        if isinstance(error, CrashError) and ended is not None:
-            kind, line = "crash", f"its process ended ({ended})"
-            if isinstance(error, LimitError):
-                kind, line = "time limit", f"took over {limit} s"
+        if isinstance(error, CrashError) and (ended := worker.process.returncode) is not None:
+            told = ("crash", f"its process ended ({ended})"), ("time limit", f"took over {limit} s")
+            kind, line = told[isinstance(error, LimitError)]
         return FileOutcome(path, code, kind, line, {}, time.perf_counter() - begin)
     finally:
         busy.discard(worker)
@@ -149,17 +135,13 @@ def _asked(
 
 
 def _ready(_: object, call: Callable[..., Any]) -> None:
-    """Imports what a call needs: `call` comes with its module."""
-    import onnxpad.report.documents.folder_document  # noqa: F401
+    """Imports what a call needs: `call` and this come with their modules."""
 
 
 def _served(
-    _: object, folder: str, call: Callable[..., Any], jobs: int, model: Path, *others: Any
+    _: object, folder: str, model: Path, call: Callable[..., Any], jobs: int, *others: Any
 ) -> tuple[FileOutcome, bool]:
     """The outcome of a model in this process, and whether that has grown large."""
-    from onnxpad.report.documents.folder_document import outcome_of
-    from onnxpad.runtimes.runtime import THREADS
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes what is half written
     os.chdir(folder)
     os.environ[THREADS] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
@@ -189,13 +171,11 @@ def fix_all(
 
     Args:
         paths: Models, folders, or patterns such as `exported/**/*.onnx`; not `*.fixed.onnx`.
-        output: A folder for the results, which mirrors the tree below each path; unchanged models
-            are copied, wrong results left out.
+        output: A folder that mirrors the tree below each path, without wrong results.
         in_place: Whether to replace the models that change. Without either, nothing is written.
         jobs: How many models to fix at once, each with its share of the cores.
         time_limit: Seconds after which a model is given up.
-        resume: A file that keeps outcomes: what an unchanged model has given, by the same options
-            and versions, is taken from there while its result is as it was written.
+        resume: A file that keeps outcomes while the model, options, versions and result stay.
         progress: Called with the time that is left, the models that are done, and all.
         validate: As for `fix`.
         run_timeout: As for `fix`.
@@ -205,8 +185,8 @@ def fix_all(
         The outcome of each model, as it comes. What `fix` raises about one is an outcome, too.
 
     Raises:
-        UsageError: An option is not valid, a path names no model, two have the same place, or, when
-            outcomes are asked for, no model has what a size is for.
+        UsageError: An option is not valid, a path names no model, two have the same place, or, at
+            the first outcome, no model has what a size is for.
         OutputError: The results or the outcomes cannot be written there.
     """
     from onnxpad.api.fix import fix
@@ -243,8 +223,7 @@ def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> Fix
     from onnxpad.api.fix import fix
     from onnxpad.api.sizes import with_sizes
 
-    result, _ = with_sizes(partial(fix, model), keywords)
-    return written(result, target, copies=copies)
+    return written(with_sizes(partial(fix, model), keywords)[0], target, copies=copies)
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:

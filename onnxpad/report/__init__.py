@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
 from importlib import import_module
 from json import loads
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
@@ -43,7 +43,7 @@ class Delivery(Struct, frozen=True):
     """Delivery of a result: the files that a command wrote, and those that it did not.
 
     Attributes:
-        in_memory: Whether it was a call from a program, which writes nothing by itself.
+        in_memory: Whether it was a call from a program, which writes nothing itself.
         check: Whether only a diff was asked for, so that nothing is written.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -64,8 +64,7 @@ class Configured(Struct, frozen=True):
 
     Attributes:
         path: The file.
-        options: Its keys, with what they say of this model; not those that the command line
-            overrides, nor those that the command does not take.
+        options: Its keys, with what they say of this model, as far as they count here.
     """
 
     path: str
@@ -74,12 +73,8 @@ class Configured(Struct, frozen=True):
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
-
-
-def _named(module: str, name: str) -> Callable[..., Any]:
-    """A builder or renderer of reports by its name: it knows reports, which know it by that."""
-    found: Callable[..., Any] = getattr(import_module(f"onnxpad.{module}"), name)
-    return found
+_EXIT_CODES = {"failed": 3, "invalid": 3, "nothing compared": 5}
+"""The exit codes of outcomes, unless that is 0."""
 
 
 class Report:
@@ -90,13 +85,14 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with; 0 if it can only fail without a report."""
-        return 0
+        """What the command ends with: 3 for a wrong result, 5 for one not compared, else 0."""
+        return _EXIT_CODES.get(getattr(self, "outcome", ""), 0)
 
     def document(self, view: View = "brief") -> Document:
         """The report in blocks: what fits a screen, or all that there is."""
         name = f"{self.command}_document"
-        found: Document = _named(f"report.documents.{name}", name)(self, view)
+        builders = import_module(f"onnxpad.report.documents.{name}")  # they know reports
+        found: Document = getattr(builders, name)(self, view)
         return found
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
@@ -119,7 +115,7 @@ class Report:
 
     def to_html(self) -> str:
         """The whole report as one self-contained HTML page, as the command's `--html` writes it."""
-        return str(_named("page.document_page", "page_of")(self.document("full")))
+        return str(import_module("onnxpad.page.document_page").page_of(self.document("full")))
 
 
 class Judged(Report):
@@ -147,8 +143,7 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
     """What every report on models may have beside its result.
 
     Attributes:
-        notes: The sizes that were taken from the model's metadata as they are, in one line; of
-            `validate` how the models were compared.
+        notes: Sizes that the model's metadata records; of `validate` how models were compared.
         warnings: What could not be used or worked out, in one line each.
         config: The configuration that held; None for a call, or if there is none.
         html: Path of the page written; empty if none was asked for.
@@ -164,9 +159,8 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
     @property
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
-        verdict: Validation | None = getattr(self, "validation", None)
-        warned = self.warnings or (verdict is not None and verdict.warnings)
-        return not (self.exit_code or warned or self.delivery.older)
+        warned = self.warnings or getattr(getattr(self, "validation", None), "warnings", ())
+        return not (self.exit_code or warned or getattr(self, "barred", ()) or self.delivery.older)
 
 
 class FixReport(Noted, frozen=True):
@@ -183,12 +177,9 @@ class FixReport(Noted, frozen=True):
         validation: The result of running both models; None without, and if nothing was changed.
         counts: The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after.
         seconds: Wall time.
-        barred: Rewrites that were taken back because the whole model failed the validation with
-            them.
+        barred: Rewrites that were taken back because the model failed the validation with them.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
-        ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
-            needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
-            from then on.
+        ranges: The ranges given, as `height 32..1024 in steps of 32`; recorded if they are needed.
         dims: The same by name of the dimension, as ranges.
     """
 
@@ -218,16 +209,21 @@ class FixReport(Noted, frozen=True):
         return Outcome.FIXABLE if self.delivery.check else Outcome.FIXED
 
     @property
+    def staying(self) -> list[Finding]:
+        """The findings on padding that stays as it is, but for what was undone."""
+        undone = {(each.code, each.node, each.reason) for each in self.undone}
+        return [e for e in self.findings if (e.code, e.node, e.reason) not in undone]
+
+    @property
     def untaken(self) -> tuple[Finding, ...]:
         """The padding that is left and that a target asked for computes wrongly, or rejects."""
         return tuple(each for each in self.findings if each.code in UNTAKEN)
 
     @property
     def exit_code(self) -> int:
-        """The first of these that holds.
+        """The first that holds: 3 validation failed, 5 nothing compared, 0 fixed or nothing to do.
 
-        3 validation failed; with `--diff`, 1 if a rewrite would be made, else 0; 1 a target does
-        not take what is left, 5 nothing could be compared, 0 fixed or nothing to do.
+        Before 5 comes 1: with `--diff` a rewrite would be made, or a target does not take the rest.
         """
         if self.outcome is Outcome.INVALID:
             return 3
@@ -237,11 +233,6 @@ class FixReport(Noted, frozen=True):
             return 1
         verdict = self.validation.outcome if self.validation else ""
         return 5 if verdict == "nothing compared" and (self.changes or self.declared) else 0
-
-    @property
-    def is_quiet_success(self) -> bool:
-        """As for every report; what was taken back needs attention, too."""
-        return super().is_quiet_success and not self.barred
 
     @property
     def next(self) -> NextOption | None:
@@ -254,8 +245,7 @@ class FileReport(Noted, frozen=True):
 
     Attributes:
         path: The file, or the argument that could not be read; the name of a graph in memory.
-        findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
-            order of the graph.
+        findings: Padding that `fix` would rewrite, and that stays, in the order of the graph.
         error: Why the file could not be read, in one line; empty if it could.
     """
 
@@ -299,8 +289,7 @@ class CheckReport(Noted, frozen=True):
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
-        fix_command: What to type for the rewrites that `fix` would make; empty if there are none,
-            and of a call from a program.
+        fix_command: What to type for the rewrites that `fix` would make; empty of a call.
     """
 
     command = "check"
@@ -313,9 +302,8 @@ class CheckReport(Noted, frozen=True):
     @property
     def exit_code(self) -> int:
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
-        if any(file.error for file in self.files):
-            return 2
-        return int(any(file.failing(self.fail_on) for file in self.files))
+        fails = any(file.failing(self.fail_on) for file in self.files)
+        return 2 if any(file.error for file in self.files) else int(fails)
 
     @property
     def is_quiet_success(self) -> bool:
@@ -333,8 +321,7 @@ class FileOutcome(Struct, frozen=True):
     Attributes:
         path: The model, as it was named or found.
         exit_code: The exit code of the command for this model alone.
-        outcome: That of its report (of a check `passed` or `failed`), or the kind of the error,
-            such as `model`, `missing`, `crash` or `time limit`.
+        outcome: That of its report, or the kind of the error, such as `model` or `time limit`.
         line: The result in one line.
         codes: How many changes and findings have each code.
         seconds: Wall time.
@@ -390,10 +377,7 @@ class FolderReport(Report, Struct, frozen=True):
     @property
     def codes(self) -> Mapping[str, int]:
         """How many changes and findings have each code, in order."""
-        counts = Counter[str]()
-        for each in self.files:
-            counts.update(each.codes)
-        return dict(sorted(counts.items()))
+        return dict(sorted(sum((Counter(each.codes) for each in self.files), Counter()).items()))
 
 
 class MatchReport(Noted, frozen=True):
@@ -457,11 +441,6 @@ class RepadReport(Noted, frozen=True):
             return "invalid"
         return "repadded" if self.changes else "unchanged"
 
-    @property
-    def exit_code(self) -> int:
-        """0, or 3 if it is invalid."""
-        return 3 if self.failure else 0
-
 
 class ValidationResult(Noted, Judged, frozen=True):
     """The result of `validate`.
@@ -475,8 +454,7 @@ class ValidationResult(Noted, Judged, frozen=True):
         validation: The verdict with all its figures.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
-        next: The command that looks for the padding with which the original reproduces the
-            reference; empty if it does, or if it has no operator with a padding that could differ.
+        next: The command that looks for the padding that reproduces the reference; else empty.
     """
 
     command = "validate"
@@ -505,18 +483,12 @@ class ValidationResult(Noted, Judged, frozen=True):
         found = self.validation.outcome
         return "nothing compared" if found == "passed" and self.unproven else found
 
-    @property
-    def exit_code(self) -> int:
-        """0 if everything was compared and agrees, 3 if it failed, 5 if too little was compared."""
-        return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
-
 
 class ShowResult(Noted, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
-        sites: The operators that pad or could, with the `Pad`s in front of them, and the `Pad`s
-            that stand alone, in file order; only those asked for, if any were.
+        sites: The operators that pad or could, and lone `Pad`s, in file order; those asked for.
         total: How many there are in the model.
         asked: The names and patterns asked for.
         conventions: Which framework's convention the padding fits, in a line.

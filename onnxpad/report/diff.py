@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxpad.errors import place_in
 from onnxpad.file.proto_walk import function_label, named_bodies, qualified
 from onnxpad.report.text import shown
 
@@ -35,13 +36,7 @@ def unified_diff(
     """A unified diff without context lines; empty if nothing differs.
 
     The line numbers of a hunk count the inputs and then the nodes, from 1, in each graph anew. The
-    headings of hunks in bodies and functions say where these are.
-
-    Args:
-        before: The graph as it was; long tensors may lack their elements.
-        after: The graph as it is.
-        names: Names of both for the heading.
-        functions: The functions of the model, as they were and as they are.
+    headings of hunks in bodies and functions say where these are. Long tensors may lack elements.
     """
     hunks: list[str] = []
     held: list[tuple[str, Held, Held]] = [("", before, after)]
@@ -57,9 +52,8 @@ def unified_diff(
     return "\n".join((*heading, *hunks, "")) if hunks else ""
 
 
-def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:
+def node_text(node: onnx.NodeProto, known: Mapping[str, str] = {}) -> str:
     """A node in one line, such as `y = Conv <pads = [0, 1]> (x, w)`, with constants by value."""
-    known = constants or {}
     given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
     read = ", ".join(f"{name} = {known[name]}" if name in known else name for name in node.input)
     label = f"{node.name}: " if node.name else ""
@@ -76,13 +70,7 @@ def _input_text(value: onnx.ValueInfoProto) -> str:
 
 
 def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """The lines of a graph and of the bodies in it, by where they are: inputs, then nodes.
-
-    Args:
-        place: Where the graph is in the model; empty for the main graph.
-        graph: The graph.
-        outer: The constants of the graph around it.
-    """
+    """The lines of a graph and of the bodies in it, by where they are: inputs, then nodes."""
     lines, inside, constants = list[str](), list[tuple[str, Held]](), dict(outer)
     if isinstance(graph, onnx.GraphProto):
         held = {item.name: item for item in graph.initializer}
@@ -96,8 +84,7 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
             if text := _attribute(value) if is_integer else _short(value.t):
                 constants[output] = text
         lines.append(node_text(node, constants))
-        above = f"{place} > " * bool(place)
-        label = f"{above}{node.op_type} {node.name or f'<{output or node.op_type}>'!r}"
+        label = place_in(place, f"{node.op_type} {node.name or f'<{output or node.op_type}>'!r}")
         inside += [(f"{label} > {name}", body) for name, body in named_bodies(node.attribute)]
     yield place, lines
     for where, body in inside:

@@ -32,18 +32,15 @@ SCHEMA = 1
 class RulePages(Struct, frozen=True):
     """The result of `rule`: rules, and entries of the glossary, if any were asked for."""
 
+    command = "rule"
     rules: Sequence[Page]
     words: Mapping[str, str] | None = None
-
-    @property
-    def reasons(self) -> Mapping[str, str]:
-        """Every reason with its meaning."""
-        return {reason.value: reason.meaning for reason in Reason}
 
 
 class TargetList(Struct, frozen=True):
     """The result of `targets`, of those asked for by name with cells and facts."""
 
+    command = "targets"
     found: Sequence[Target]
     in_full: bool
 
@@ -57,36 +54,24 @@ class Failed(Struct, frozen=True):
     message: str
 
 
-COMMANDS = {
-    **{f"{name.title()}Report": name for name in ("fix", "check", "match", "repad", "explain")},
-    "FolderReport": "folder",
-    "ShowResult": "show",
-    "ValidationResult": "validate",
-    "RulePages": "rule",
-    "Diagnosis": "doctor",
-    "TargetList": "targets",
-    "Failed": "error",
-}
-"""The command of each report."""
-
 VIEWS: Mapping[str, str] = {
     "FixReport": "model=name *options outcome written=delivery.written? older=delivery.older? "
     "data=delivery.data check=delivery.check counts.before=counts.0 counts.after=counts.1 "
     "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
-    "diff=delivery.diff changes findings undone barred validation notes warnings "
-    "html? next ~config",
+    "diff=delivery.diff changes findings undone barred validation notes warnings html? next "
+    "~config",
     "Options": "... ~target? ~target_only - shapes dims trust_dim_names strict target target_only",
     "Change": "code node op_type before after certificate removed probe forms amounts repairs",
     "Certificate": "statement sizes assumptions facts within assumption_codes",
     "Finding": "... fixable asked? - brief",
     "NextOption": "option keywords pads.before=before.pads pads.after=after.pads "
-    "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads "
-    "nodes.before=before.nodes nodes.after=after.nodes text",
+    "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads nodes.before=before.nodes "
+    "nodes.after=after.nodes text",
     "CheckReport": "style=options.style trust=options.trust convention? html? fail_on files "
     "summary",
     "FileReport": "path error? failing findings notes warnings ~config",
-    "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds unproven "
-    "next? html? validation ~config",
+    "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds "
+    "unproven next? html? validation ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals sites",
@@ -97,10 +82,10 @@ VIEWS: Mapping[str, str] = {
     "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
-    "RepadReport": "model=name to outcome failure? changes unchanged "
-    "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
-    "declared written=delivery.written? older=delivery.older? data=delivery.data "
-    "seconds notes warnings html? ~config",
+    "RepadReport": "model=name to outcome failure? changes unchanged inputs=difference.inputs "
+    "outputs=difference.outputs uncompared=difference.uncompared? declared "
+    "written=delivery.written? older=delivery.older? data=delivery.data seconds notes warnings "
+    "html? ~config",
     "ShowResult": "model? asked ~targets? total sites conventions findings=others notes warnings "
     "html? ~config",
     "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
@@ -199,11 +184,6 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
     return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
 
 
-def _files(report: CheckReport) -> list[dict[str, object]]:
-    fail_on = report.fail_on
-    return [{**_fields(each), "failing": len(each.failing(fail_on))} for each in report.files]
-
-
 def _summary(report: CheckReport) -> dict[str, int]:
     return {
         "files": len(report.files),
@@ -213,12 +193,7 @@ def _summary(report: CheckReport) -> dict[str, int]:
     }
 
 
-def _targets(known: TargetList) -> list[dict[str, object]]:
-    long = () if known.in_full else ("cells", "facts")
-    found = [_fields(each) for each in known.found]
-    return [{key: each[key] for key in each if key not in long} for each in found]
-
-
+_LONG = {"cells", "facts"}
 COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "Certificate.assumption_codes": (
         list[str],
@@ -226,7 +201,10 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     ),
     "Options.target_only": (None, lambda it: it.target_only if it.is_for_targets else None),
     "NextOption.text": (str, lambda it: f"{it.option} would {it.gain}"),
-    "CheckReport.files": (None, _files),
+    "CheckReport.files": (
+        None,
+        lambda it: [{**_fields(e), "failing": len(e.failing(it.fail_on))} for e in it.files],
+    ),
     "CheckReport.summary": (dict[str, int], _summary),
     "FileReport.failing": (int, lambda it: len(it.failing())),
     "Matching.left": (
@@ -246,7 +224,14 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "ExplainReport.own": (dict[str, object] | None, _own),
     "ExplainReport.reach": (dict[str, object] | None, _reach),
     "ExplainReport.about": (dict[str, dict[str, object]], _about),
-    "TargetList.targets": (None, _targets),
+    "RulePages.reasons": (dict[str, str], lambda _: {each.value: each.meaning for each in Reason}),
+    "TargetList.targets": (
+        None,
+        lambda it: [
+            {key: told for key, told in _fields(e).items() if it.in_full or key not in _LONG}
+            for e in it.found
+        ],
+    ),
     "Cell.when": (
         dict[str, object],  # as in a file but for single values, which are lists too
         lambda it: {name: to_builtins(said) for name, said in it.when.items()},
@@ -256,14 +241,12 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
 
 
 Key = tuple[str, Sequence[str], str, tuple[Any, Callable[[Any], object]] | None]
+"""A name, a path, marks (`~`, `?`, `#`), and what computes it."""
 
 
 @cache
 def keys_of(record: type) -> Sequence[Key]:
-    """The keys that JSON has of a record: name, path, marks (`~`, `?`, `#`), and what computes it.
-
-    The name has a dot if it is in an object; it is empty if the keys of the value stand for it.
-    """
+    """The keys that JSON has of a record; the name is empty if those of the value stand for it."""
     names = (each.__name__ for each in record.__mro__)
     view = next((name for name in names if name in VIEWS), "")
     listed, _, left_out = VIEWS.get(view, "...").partition(" - ")
@@ -279,11 +262,10 @@ def keys_of(record: type) -> Sequence[Key]:
 
 def json_of(report: Any, exit_code: int | None = None) -> str:
     """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
-    known = [COMMANDS[e.__name__] for e in report.__class__.__mro__ if e.__name__ in COMMANDS]
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
-        "command": getattr(report, "command", *known[:1]),
+        "command": report.command,
         "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
     }
     # ASCII with escapes is the same JSON on every console encoding.

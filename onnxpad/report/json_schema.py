@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
 from onnxpad import __version__
-from onnxpad.report.json import COMMANDS, SCHEMA, keys_of
+from onnxpad.report.json import SCHEMA, Failed, keys_of
 
 _NAMES = {
     name: value
@@ -27,6 +27,10 @@ _NAMES = {
     for name, value in vars(import_module(f"onnxpad.{module}")).items()
 }
 """What annotations name, also those of modules that do not import it."""
+_REPORTS = (
+    *("FixReport", "CheckReport", "MatchReport", "RepadReport", "ExplainReport", "FolderReport"),
+    *("ShowResult", "ValidationResult", "RulePages", "Diagnosis", "TargetList", "Failed"),
+)
 _PARTS = {
     float: float | Literal["inf", "-inf"] | None,  # no NaN and no infinities in JSON
     range: defstruct("Range", [(name, int) for name in ("first", "last", "step")]),
@@ -43,9 +47,10 @@ def schema() -> dict[str, Any]:
     """The schema of the reports of all commands, and of their errors (JSON Schema 2020-12)."""
     head = {"version": Literal[SCHEMA], "tool": dict[str, str], "exit_code": int}
     reports = []
-    for name, command in COMMANDS.items():
-        named = {"command": str if command == "error" else Literal[command]}
-        reports.append(_object(command, {**head, **named, **_keys(_NAMES[name])}))
+    for record in map(_NAMES.__getitem__, _REPORTS):
+        command = "error" if record is Failed else record.command
+        named = {"command": str if record is Failed else Literal[command]}
+        reports.append(_object(command, {**head, **named, **_keys(record)}))
     references, records = schema_components(reports, ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Rows, Table
 
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
@@ -35,8 +35,7 @@ _LEAST = 24
 def marked(text: str, role: str) -> str:
     """The text marked with its role: a severity, `good`, `strong`, `faint` or `command`.
 
-    The marks are the colours of terminals. Every renderer reads them or drops them; no name that
-    was made safe has any.
+    The marks are the colours of terminals, which renderers read or drop; no safe name has any.
     """
     return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
 
@@ -47,15 +46,10 @@ def unmarked(text: str) -> str:
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
-    """Lines of at most `width` cells, as far as words are not longer.
+    """Lines of at most `width` cells, as far as words are not longer; None for one line.
 
-    Each word of a marked text is marked, so that a mark never goes over the end of a line.
-
-    Args:
-        text: Words with single spaces between them; marks take no room.
-        width: The width; None for one line.
-        first: Stands before the first line.
-        rest: Stands before the other lines; by default as many spaces as `first` has cells.
+    `first` stands before the first, `rest` before the others, by default as many spaces. Each word
+    of a marked text is marked, so that a mark never goes over the end of a line.
 
     >>> wrapped("pads that the operator has", 16, "  Conv  ")
     ['  Conv  pads', '        that the', '        operator', '        has']
@@ -75,12 +69,7 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
 
 
 class Screen(Struct, frozen=True):
-    """The place that a report is laid out for.
-
-    Attributes:
-        width: Its columns; None if lines are never broken.
-        is_painted: Whether it has colours.
-    """
+    """The columns that a report is laid out for, None if lines are never broken; and colours."""
 
     width: int | None = PIPED_WIDTH
     is_painted: bool = False
@@ -102,7 +91,7 @@ class Screen(Struct, frozen=True):
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _rows(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    def _rows(self, heads: Sequence[str], rows: Rows) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
         The widest ones are narrowed for it if that helps, but none below its longest word.
@@ -113,7 +102,8 @@ class Screen(Struct, frozen=True):
         lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(len(unmarked(text)) for text in column) for column in columns]
-        least = [_longest_word(column) + 2 for column in columns]
+        words = [[e for text in column for e in unmarked(text).split(" ")] for column in columns]
+        least = [max(map(len, each)) + 2 for each in words]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below = sum(map(min, widths, least)) > room
         room += _LEAST * is_below
@@ -121,13 +111,9 @@ class Screen(Struct, frozen=True):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
         hang = "  " * (len(heads) > 2)
-        drawn = [
-            [wrapped(text, width, "", hang) for text in column]
-            for column, width in zip(columns, widths, strict=True)
-        ]
-        widths = [
-            max(len(unmarked(line)) for lines in column for line in lines) for column in drawn
-        ]
+        pairs = zip(columns, widths, strict=True)
+        drawn = [[wrapped(e, width, "", hang) for e in column] for column, width in pairs]
+        widths = [max(len(unmarked(e)) for lines in column for e in lines) for column in drawn]
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
         for place, lines in enumerate(lasts):
@@ -157,11 +143,3 @@ def by_path(group: Group, screen: Screen) -> str:
     path = f"{group.title}: " if group.title else ""
     told = (f"{path}{line}" for line in group.blocks if isinstance(line, str))
     return "".join(f"{line}\n" for line in Screen(None, screen.is_painted).block_lines(told))
-
-
-def _longest_word(texts: Iterable[str]) -> int:
-    return max((len(unmarked(word)) for text in texts for word in text.split(" ")), default=0)
-
-
-UNBROKEN = Screen(width=None)
-"""Lines as long as they are, for logs and `grep`."""

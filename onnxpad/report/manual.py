@@ -10,7 +10,6 @@ from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
 
 INDEX = "index"
-
 _DOCS = files("onnxpad") / "docs"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
 
@@ -52,20 +51,15 @@ def glossary() -> dict[str, str]:
 def entry_of(word: str) -> tuple[str, str] | None:
     """A word of a report and what it means, or None if the glossary has none such.
 
-    Args:
-        word: A word of the glossary, in any case and with hyphens for spaces, or the code of an
-            assumption or of a reason.
+    It may be in any case, with hyphens for spaces, and the code of an assumption or of a reason.
     """
     codes = {each.code: str(each) for each in Assumption}
     key = slug(codes.get(slug(word), word))
-    for title, text in glossary().items():
-        if slug(title) == key:
-            return title, text
-    reason = next((each for each in Reason if each.value == key), None)
-    if reason is not None:
-        return key, f"Padding stays since {reason.meaning}. See `onnxpad docs rules`."
-    ways = (each for each in glossary().items() if key in re.split(r"-+", slug(each[0])))
-    return next(ways, None)
+    known = {slug(each[0]): each for each in glossary().items()}
+    if key not in known and key in [*Reason]:
+        return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
+    ways = (each for title, each in known.items() if key in re.split(r"-+", title))
+    return known.get(key) or next(ways, None)
 
 
 def slug(heading: str) -> str:

@@ -10,10 +10,8 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.documents import Group
+from onnxpad.report.documents import Block, Group, Rows, Table
 from onnxpad.report.layout import UNBREAKABLE, marked
-
-NODES_A_REASON = 8
 
 
 def shown(name: str) -> str:
@@ -59,13 +57,25 @@ def more(items: Sequence[object], most: int | None, where: str = "--format json"
 def listed(
     head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
 ) -> Group:
-    """The first lines as a section, and the number of others; an empty one without any."""
-    return Group(head * bool(lines), [*lines[:most], *more(lines, most, where)])
+    """The first lines as a section, and the number of others."""
+    return Group(head, [*lines[:most], *more(lines, most, where)])
+
+
+def first_rows(
+    heads: Sequence[str], rows: Rows, most: int | None, where: str = "--format json"
+) -> list[Block]:
+    """The first rows as a table, and the number of others; nothing without any."""
+    return [Table(heads, rows[:most]), *more(rows, most, where)] if rows else []
+
+
+def warned(lines: Iterable[str], what: str = "warning", role: str = "warning") -> Iterator[str]:
+    """Lines, each with what it is."""
+    return (f"{marked(what, role)}: {shown(line)}" for line in lines)
 
 
 def remarks(report: Noted) -> Iterator[str]:
     """The warnings and notes of a report."""
-    yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in report.warnings)
+    yield from warned(report.warnings)
     yield from (f"note: {shown(line)}" for line in report.notes)
     if not isinstance(report, FileReport):  # a check has several, which may share one
         yield from configurations([report.config])
@@ -95,7 +105,7 @@ def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -
         told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
-        told += f", its external data to {few(map(shown, done.data), NODES_A_REASON)}"
+        told += f", its external data to {few(map(shown, done.data), 8)}"
     return f"{told} ({seconds:.1f} s)"
 
 

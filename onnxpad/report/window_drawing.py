@@ -1,4 +1,4 @@
-"""Windows over padded axes: which are drawn, and laid out in cells for a terminal or a picture.
+"""Windows over padded axes: which are drawn, and laid out in cells.
 
 A long axis loses its middle: conventions differ at the ends only. The axis of a transposed
 convolution is its output, which pads crop.
@@ -7,7 +7,7 @@ convolution is its output, which pads crop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.arithmetic.size import Size, evaluate
 from onnxpad.arithmetic.window import Window, axis_names, pool_output_size, transposed_output_size
@@ -21,17 +21,13 @@ from onnxpad.report.text import grouped, shown
 if TYPE_CHECKING:
     from onnxpad.inventory import PaddingSite
 
-Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 Columns = tuple[int | None, ...]
 """The position in each column; None for the column that stands for the middle."""
 Windows = tuple[tuple[int, range], ...]
-"""Windows over an axis: the line below it, from 0 on, and the positions that each one reads, or
-writes if transposed."""
-Rows = Sequence[tuple[str, AxisAnswer]]
-"""The paddings of an axis, each with its words."""
+"""Windows over an axis: the line below it, from 0 on, and the positions read or written."""
+Figure = tuple[str, Sequence[tuple[str, AxisAnswer]], bool]
+"""The words on an axis, its paddings with their labels, and whether these are cropped."""
 
-_MOST_LANES = 4
-_MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 _LEGENDS = (
     "o data, . padding, x-x a window",
     "o kept, . cropped, + appended, x-x what an input writes",
@@ -43,8 +39,8 @@ _Axes = Iterator[tuple[str, str, AxisAnswer]]
 """Axes by name, each with the size for which it is told, if that is open."""
 
 
-def figures(picture: Picture) -> Iterator[tuple[str, Rows, bool]]:
-    """The words on each axis, what is padded there, and whether that is cropped; like ones once."""
+def figures(picture: Picture) -> Iterator[Figure]:
+    """What is drawn of each axis; like ones once."""
     axes: dict[str, dict[str, AxisAnswer]] = {}
     crops = picture.transposed
     for label, given in picture.subject.items():
@@ -55,35 +51,26 @@ def figures(picture: Picture) -> Iterator[tuple[str, Rows, bool]]:
     for alike in grouped(axes.items(), lambda each: (*each[1].items(),)):
         names, (_, ways) = and_list(name for name, _ in alike), alike[0]
         same = grouped(ways.items(), lambda each: each[1])
-        found = [(", ".join(label for label, _ in some), some[0][1]) for some in same]
-        sizes = " or ".join(dict.fromkeys(str(axis.size) for _, axis in found))
-        window, verb = found[0][1].window, "cropped" if crops else "padded"
-        rows = [
-            (
-                f"{shown(label)}: " * (len(found) > 1)
-                + f"{verb} {axis.begin} before and {axis.end} after, output {axis.output}",
-                axis,
-            )
-            for label, axis in found
-        ]
+        rows = [(", ".join(label for label, _ in some), some[0][1]) for some in same]
+        sizes = " or ".join(dict.fromkeys(str(axis.size) for _, axis in rows))
+        window = rows[0][1].window
         slides = f"kernel {window.kernel}, stride {window.stride}, dilation {window.dilation}"
         yield f"{names}: size {sizes}, {slides}", rows, crops
 
 
-def drawing_lines(picture: Picture) -> Iterator[str]:
-    """A picture in characters, for a terminal: the axis on which most is different."""
-    found = max(figures(picture), key=lambda each: len(each[1]), default=None)
-    if found is None:
-        return
-    caption, rows, transposed = found
-    axes, lanes = [axis for _, axis in rows], max(_LINES // len(rows) - 1, 1)
+def drawing_lines(figure: Figure) -> Iterator[str]:
+    """The caption of an axis, and the axis in characters, if it is not too long."""
+    caption, rows, transposed = figure
+    axes, lanes = [axis for _, axis in rows], min(max(_LINES // len(rows) - 1, 1), 4)
     drawn = drawn_axes(axes, PIPED_WIDTH // 2, lanes, transposed=transposed)
     yield f"{caption} ({_LEGENDS[transposed] if drawn else 'too long to draw here'})"
     columns, slides = drawn or ((), ((),) * len(axes))
-    for (said, axis), windows in zip(rows, slides, strict=True):
+    for (label, axis), windows in zip(rows, slides, strict=True):
+        said = f"{shown(label)}: " * (len(rows) > 1) + ("cropped" if transposed else "padded")
+        said += f" {axis.begin} before and {axis.end} after, output {axis.output}"
         yield marked(said, "strong")
-        cells = {at: _MARKS[kind(axis, at, transposed=transposed)] for at in columns}
-        yield from [_line(columns, {**cells, None: "~"})] * bool(columns)
+        cells = {at: kind(axis, at, transposed=transposed) for at in columns}
+        yield from [_line(columns, cells)] * bool(columns)
         for lane in sorted({lane for lane, _ in windows}):
             reads = [read for at, read in windows if at == lane]
             dashed = {at: "--" for read in reads for at in range(read[0], read[-1])}
@@ -97,14 +84,12 @@ def _line(columns: Columns, marks: Mapping[Any, str]) -> str:
 
 
 def _axes(subject: Any) -> _Axes:
-    match subject:
-        case Change() as change:
-            yield from _proved(change)
-        case Answer() as answer:
-            names = axis_names(len(answer.axes))
-            yield from ((name, "", axis) for name, axis in zip(names, answer.axes, strict=True))
-        case site if site is not None:
-            yield from _of_site(site)
+    if isinstance(subject, Change):
+        return _proved(subject)
+    if isinstance(subject, Answer):
+        names = axis_names(len(subject.axes))
+        return ((name, "", axis) for name, axis in zip(names, subject.axes, strict=True))
+    return _of_site(subject) if subject is not None else iter(())
 
 
 def _proved(change: Change) -> _Axes:
@@ -145,22 +130,21 @@ def _of_site(site: PaddingSite) -> _Axes:
             yield axis.name, f"size {size}" * bool(symbols), answer
 
 
-def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) -> Kind:
-    """The kind of element at a position; those of the data count from 0, None is the middle."""
+def kind(axis: AxisAnswer, position: int | None, *, transposed: bool = False) -> str:
+    """The mark of an element at a position; those of the data count from 0, None is the middle."""
+    if position is None:
+        return "~"
     line, real = range(-axis.begin, axis.size + axis.end), range(axis.size)
     if transposed:
         line = range(transposed_output_size(axis.size, axis.window, 0, 0))
         real = range(axis.begin, axis.begin + axis.output)
-    if position is None:
-        return "nothing"
     if position in real:
-        return "appended" if transposed and position >= line.stop else "data"
-    outside: Kind = "cropped" if transposed else "padding"
-    return outside if position in line else "nothing"
+        return "+" if transposed and position >= line.stop else "o"
+    return "." if position in line else " "
 
 
 def drawn_axes(
-    axes: Sequence[AxisAnswer], cells: int, lanes: int = _MOST_LANES, *, transposed: bool = False
+    axes: Sequence[AxisAnswer], cells: int, lanes: int = 4, *, transposed: bool = False
 ) -> tuple[Columns, tuple[Windows, ...]] | None:
     """The columns and the windows of axes; None if a window is too long for the cells."""
     slides = [(0, each.size) if transposed else (-each.begin, each.output) for each in axes]
@@ -179,30 +163,24 @@ def drawn_axes(
         if max(inner[0] - first, last - inner[1]) + longest > half:
             return None
         columns = (*range(first, first + half), None, *range(last - half, last))
-    lanes = min(_MOST_LANES, lanes)
     return columns, tuple((*_windows(axis, *slide, columns, lanes),) for axis, slide in pairs)
 
 
 def _windows(
     axis: AxisAnswer, first: int, count: int, columns: Columns, lanes: int
 ) -> Iterator[tuple[int, range]]:
-    """The windows that are wholly among the columns, each in a line where it overlaps no other.
-
-    If there are not enough lines for all, those at both ends come first.
-    """
+    """The windows that are wholly among the columns, each in a line where it overlaps no other."""
     window = axis.window
     near = len(columns) // window.stride + 2
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
-    needed = max(1, min(-(-window.extent // window.stride), count))  # lines for all of them
-    lanes = min(lanes, needed)
-    lane = {index: index % lanes for index in indices}
-    if lanes < needed:
-        lane |= {index: (index - count) % lanes for index in indices if index >= count / 2}
+    if lanes < min(-(-window.extent // window.stride), count):  # not all: the ends come first
         indices.sort(key=lambda index: min(index, count - 1 - index))
     taken: list[set[int]] = [set() for _ in range(lanes)]
     for index in indices:
-        start, line = index * window.stride + first, taken[lane[index]]
+        start = index * window.stride + first
         span = range(start, start + window.extent)
-        if {*columns}.issuperset(span) and line.isdisjoint(span):
-            line.update(span)
-            yield lane[index], span[:: window.dilation]
+        free = (lane for lane, line in enumerate(taken) if line.isdisjoint(span))
+        lane = next(free, None) if {*columns}.issuperset(span) else None
+        if lane is not None:
+            taken[lane].update(span)
+            yield lane, span[:: window.dilation]

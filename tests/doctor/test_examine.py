@@ -17,7 +17,7 @@ from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import UNBROKEN, Screen, text_of
+from onnxpad.report.layout import Screen, text_of
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError
@@ -84,7 +84,7 @@ def test_where_all_works_nothing_is_wrong() -> None:
     assert [each.usable for each in found.providers] == [True, True]
     assert found.driver.devices == ("NVIDIA H200",)
     assert {library.file for library in found.libraries} == ALL
-    text = text_of(doctor_document(found), UNBROKEN)
+    text = text_of(doctor_document(found), Screen(None))
     assert "590.44.01, NVIDIA H200" in text
 
 
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_said_with_its_cure(fake: Fake, ok: bool, cure: str) ->
     assert (found.ok, problem.broken) == (ok, not ok)
     assert cure in problem.cure
     assert json.loads(json_of(found))["ok"] is ok
-    text = text_of(doctor_document(found), UNBROKEN)
+    text = text_of(doctor_document(found), Screen(None))
     assert f"{problem.what}\n  cure: {problem.cure}\n" in text
     assert ok or "works;" not in text
 
@@ -133,7 +133,7 @@ def test_what_is_found_where_nothing_is_wrong_or_little_is_there() -> None:
     assert [bool(problem.cure) for problem in twice.problems] == [True, False]  # one cure
     none = examine(Fake(troubles=FAILS, pip=frozenset(), smi="", loaded=frozenset()))
     assert (none.ok, none.problems) == (True, ())  # there is no driver
-    text = text_of(doctor_document(none), UNBROKEN)
+    text = text_of(doctor_document(none), Screen(None))
     assert text.count("  missing\n") == len(ALL)
     found = examine(Fake(pip=frozenset(), loaded=ALL))
     assert {library.place for library in found.libraries} == {"system"}
@@ -147,12 +147,12 @@ def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
     assert all(
-        line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
+        line.isprintable() for line in text_of(doctor_document(found), Screen(None)).splitlines()
     )
     bare = re.sub(
         r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, is_painted=True))
     )
-    assert bare == text_of(doctor_document(found), UNBROKEN)
+    assert bare == text_of(doctor_document(found), Screen(None))
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])

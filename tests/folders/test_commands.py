@@ -137,12 +137,12 @@ def test_what_stays_and_what_would_help() -> None:
     assert "Stays as it is: 1" in alone
     _, lines = told("fix", "in", "-o", "out", "--no-validate")
     assert "in/c/open.onnx: nothing to change, 1 stays -> out/c/open.onnx" in lines
-    whole = [line.split(" would ")[0] for line in alone if line.startswith("Next: ")]
-    (option,) = [each.replace("onnxpad fix in/c/open.onnx ", "") for each in whole]
-    assert lines[-1] == f"{option} would change what stays in 2 models"
+    (line,) = [line for line in alone if line.startswith("Next: ")]
+    option = line.removeprefix("Next: onnxpad fix in/c/open.onnx ").split(" would ")[0]
+    assert lines[-1] == f"Next: {option} would change what stays in 2 models"
     found = {each["path"]: each for each in data("fix", "in", "-o", "out", "-q")["files"]}
     assert found["in/c/open.onnx"]["stays"] == 1
-    assert f"Next: {found['in/c/open.onnx']['next']}" == option
+    assert found["in/c/open.onnx"]["next"] == option
     assert found["in/c/open.onnx"]["report"]["next"]["option"] == found["in/c/open.onnx"]["next"]
 
 

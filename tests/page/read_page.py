@@ -51,12 +51,6 @@ class Page(HTMLParser):
         if tag not in _VOID:
             self._open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes an element without content, as SVG writes it."""
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self._open.pop()
-
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, which must be the last one opened."""
         assert self._open, f"</{tag}> closes nothing"

@@ -121,7 +121,7 @@ def test_page(
     assert found.console == []
     assert found.requests == ["/page.html"]
     assert [text for level, text in found.page.headings if level == 2][-len(sections) :] == sections
-    assert found.page.all("svg")
+    assert found.page.all("figure")
 
 
 PHONE = """<!DOCTYPE html><title>t</title><link rel='icon' href='data:,'>

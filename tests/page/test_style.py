@@ -10,12 +10,9 @@ FOUND = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)",
 LIGHT, DARK = ({name: colours[place] for name, *colours in FOUND} for place in (0, 1))
 
 PAIRS = [
-    *(
-        (text, ground)
-        for text in ("ink", "faint", "accent", "good", "warn", "bad")
-        for ground in ("paper", "card")
-    ),
-    *(("ink", ground) for ground in ("data", "pad")),
+    (text, ground)
+    for text in ("ink", "faint", "accent", "good", "warn", "bad")
+    for ground in ("paper", "card")
 ]
 
 

@@ -11,6 +11,7 @@ import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.report import FileReport
 from onnxpad.report.documents.check_document import findings_text
+from onnxpad.report.layout import Screen
 from tests.random_models.draw import draw_model
 from tests.support import PADS, STYLES, W, one, silent
 from tests.support.rows import each_row, one_in
@@ -221,7 +222,7 @@ def test_all_padding_of_bodies_is_told_of() -> None:
         ("PAD206", "If 'outer' > else_branch > Pad '<v>'"),
         ("PAD206", "If 'outer' > else_branch > Pad '<y>'"),
     ]
-    text = findings_text([FileReport("m", findings)])
+    text = findings_text([FileReport("m", findings)], Screen(None))
     assert "If 'outer' > else_branch > Pad '<v>'" in text
 
 

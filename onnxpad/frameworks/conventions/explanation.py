@@ -78,6 +78,7 @@ class ExplainReport(Struct, frozen=True, dict=True):
         html: Path of the page written; empty if none was asked for.
     """
 
+    command = "explain"
     question: Question
     conventions: Mapping[str, Answer | None]
     refused: Mapping[str, str]

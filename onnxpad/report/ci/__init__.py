@@ -6,13 +6,12 @@ They name files relative to the working folder, so that a report is the same on 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
 def relative(path: str) -> str:
     """A path as seen from the working folder, with `/` between its parts."""
-    try:
-        found = os.path.relpath(path)
-    except ValueError:  # Windows: it is on another drive
-        found = Path(path).name
-    return found.replace(os.sep, "/")
+    with suppress(ValueError):  # Windows: it is on another drive
+        return os.path.relpath(path).replace(os.sep, "/")
+    return Path(path).name

@@ -19,9 +19,7 @@ MOST = 10
 def check_github(report: CheckReport, *, quiet: bool = False) -> str:
     """Workflow commands, errors first, and one line with the number of those that do not fit.
 
-    Args:
-        report: The report.
-        quiet: Whether only what fails the check is told.
+    If it is to be `quiet`, only what fails the check is told.
     """
     told = [each for file in report.files for each in _annotations(file, report, quiet=quiet)]
     lines, left = list[str](), list[str]()

@@ -101,10 +101,6 @@ def _logical(finding: Finding) -> Iterator[dict[str, str]]:
 
 
 def _message(text: str) -> dict[str, str]:
-    """A message without arguments or links (SARIF 2.1.0, 3.11.5 and 3.11.6).
-
-    Braces are doubled, since single ones stand around the number of an argument; brackets are
-    escaped, since they make a link.
-    """
+    """A message in which no brace begins an argument, no bracket a link (SARIF 2.1.0, 3.11)."""
     escaped = re.sub(r"[\[\]]", r"\\\g<0>", text)
     return {"text": escaped.replace("{", "{{").replace("}", "}}")}

@@ -1,14 +1,13 @@
 """Documents: a report in blocks, made by one builder a command, shown by one renderer a format.
 
-Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them were made safe by
-`onnxpad.report.text.shown`.
+Texts in blocks may be `marked` (report.layout); names in them were made safe by `shown` (.text).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -19,12 +18,7 @@ View: TypeAlias = Literal["brief", "full"]
 
 
 class NodeNames(Struct, frozen=True):
-    """Names of nodes, of which texts have the first ones and the number of others.
-
-    Attributes:
-        names: All of them.
-        above: Lines above them.
-    """
+    """Names of nodes, of which texts have the first and the number of others; and lines above."""
 
     names: Sequence[str]
     above: Sequence[str] = ()
@@ -36,18 +30,14 @@ class NodeNames(Struct, frozen=True):
 
 
 Cell = str | NodeNames
+Rows: TypeAlias = Sequence[Sequence[Cell]]
 
 
 class Table(Struct, frozen=True):
-    """A table.
-
-    Attributes:
-        heads: The heads of the columns; all empty for a table without.
-        rows: The cells of each row; names are in the last column.
-    """
+    """A table, with the heads of its columns, which may be empty; names are in the last one."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Rows
 
 
 Pairs = partial(Table, ("", ""))
@@ -57,10 +47,8 @@ Pairs = partial(Table, ("", ""))
 class Picture(Struct, frozen=True):
     """A block that pages draw and texts leave out: windows over padded axes.
 
-    Attributes:
-        subject: What is padded, by label: a change, the place of a padding, an answer of a
-            convention, or a call that gives one; the label of a lone one is empty.
-        transposed: Whether answers are of a transposed convolution, whose pads crop.
+    What is padded is by its label a change, the place of a padding, an answer of a convention, or
+    a call that gives one; the label of a lone one is empty. Pads of `transposed` answers crop.
     """
 
     subject: Mapping[str, object]
@@ -78,16 +66,10 @@ Block: TypeAlias = "str | Table | Picture | Group"
 
 
 class Document(Struct, frozen=True):
-    """All that a report says.
+    """All that a report says: what it is about, such as the path of a model, and the verdict.
 
-    Attributes:
-        command: The command whose report it is.
-        about: What it is about, such as the path of a model, made safe.
-        title: The verdict on that.
-        groups: The sections, with an empty line between them in a text; the first stands right
-            below the verdict.
-        by_path: Whether a text has each line whole instead, with the path that titles its section,
-            and the verdict last.
+    In a text there is an empty line between its sections, and none before the first. One `by_path`
+    has each line whole instead, with the path that titles its section, and the verdict last.
     """
 
     command: str
@@ -96,10 +78,8 @@ class Document(Struct, frozen=True):
     groups: Sequence[Group]
     by_path: bool = False
 
-
-def document_of(
-    command: str, about: str, title: str, *sections: Sequence[Block] | Group
-) -> Document:
-    """A document of sections, of which those that are no groups have no titles."""
-    groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
-    return Document(command, about, title, groups)
+    @classmethod
+    def of(cls, command: str, about: str, title: str, *sections: Sequence[Block] | Group) -> Self:
+        """A document of sections, of which those that are no groups have no titles."""
+        groups = [each if isinstance(each, Group) else Group("", each) for each in sections]
+        return cls(command, about, title, groups)

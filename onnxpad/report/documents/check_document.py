@@ -12,7 +12,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Document, Group, Picture, View
-from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
+from onnxpad.report.layout import Screen, by_path, marked
 from onnxpad.report.text import command, configurations, for_targets, labelled, remarks, shown
 
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
@@ -21,12 +21,11 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 def check_document(report: CheckReport, view: View = "brief") -> Document:
     """Sections for each file, and one for all.
 
-    Padding that merely stays is listed in full, or where it fails the check or its codes were asked
-    for; else it is counted.
+    Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
     """
     files, is_full = report.files, view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [severities(report)]
+    said = [_severities(report)]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
@@ -58,12 +57,12 @@ def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
             yield Group(shown(file.path), blocks)
 
 
-def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str:
+def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
     """The findings of files as text, each in a line with the path; empty if there are none."""
     return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
-def severities(report: CheckReport) -> str:
+def _severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
     unreadable = sum(bool(file.error) for file in report.files)
     found = {each: report.count(each) for each in reversed(Severity)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onnxpad.doctor.examine import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
-from onnxpad.report.documents import Document, Pairs, document_of
+from onnxpad.report.documents import Document, Pairs
 from onnxpad.report.layout import marked
-from onnxpad.report.text import shown
+from onnxpad.report.text import shown, warned
 
 
 def doctor_document(found: Diagnosis) -> Document:
@@ -14,21 +14,19 @@ def doctor_document(found: Diagnosis) -> Document:
     (first, *others), usable = found.packages, [each for each in found.providers if each.usable]
     works, fails = marked("works", "good"), marked("no", "warning")
     lacking, missing = marked("not installed", "error"), marked("missing", "warning")
-    providers = [
-        (shown(each.name), works if each.usable else f"{fails}: {shown(each.trouble)}")
-        for each in found.providers
-    ]
-    problems = []
+    troubles = [works if e.usable else f"{fails}: {shown(e.trouble)}" for e in found.providers]
+    providers = [*zip((shown(each.name) for each in found.providers), troubles, strict=True)]
+    problems = list[str]()
     for problem in found.problems:
-        label = marked("error", "error") if problem.broken else marked("warning", "warning")
-        problems.append(f"{label}: {shown(problem.what)}")
+        label = "error" if problem.broken else "warning"
+        problems += warned([problem.what], label, label)
         problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
     works_on = f"onnxpad works; it can validate on {and_list(shown(e.name) for e in usable)}"
     problems += [marked(works_on, "good")] * found.ok
     packages = Pairs([(each.name, shown(each.version) or lacking) for each in others])
     libraries = Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
     built = f"built for CUDA {shown(found.cuda)}" if found.cuda else "built without CUDA"
-    return document_of(
+    return Document.of(
         "doctor",
         "",
         f"{first.name} {first.version}, Python {found.python}, {found.platform}",

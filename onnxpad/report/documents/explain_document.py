@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
@@ -12,15 +13,13 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import short, written
-from onnxpad.report.documents import Block, Document, Pairs, Picture, Table, View, document_of
+from onnxpad.report.documents import Block, Document, Picture, Table, View
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import grouped, more, shown
-from onnxpad.report.window_drawing import drawing_lines
+from onnxpad.report.text import first_rows, grouped, shown
+from onnxpad.report.window_drawing import drawing_lines, figures
 
-_PERIODS = 8
-_WAYS = 3
-"""Remainders, and paddings of one convention, that are listed."""
-_CODED = 4
+_PERIODS, _WAYS, _CODED = 8, 3, 4
+"""Remainders, paddings of one convention, and groups with their code that are listed."""
 _USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
 """What is usual in PyTorch for what TensorFlow calls SAME, the first that there is."""
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -43,14 +42,15 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         drawn = {label: answer for label, answer, _ in (*ways, *own)}
         picture = Picture(drawn, explanation.op == "convtranspose")
+        most = sorted(figures(picture), key=lambda each: -len(each[1]))[:1]  # that is different
         sections = [
             [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*drawing_lines(picture)] if view == "brief" else [picture],
+            [*chain(*map(drawing_lines, most))] if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
-    return document_of("explain", place, question_text(explanation), head, *sections)
+    return Document.of("explain", place, question_text(explanation), head, *sections)
 
 
 def question_text(explanation: ExplainReport) -> str:
@@ -74,9 +74,8 @@ def _by(numbers: Sequence[int]) -> str:
 def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
     """Of answers that compute the same the one with the most padding, of which some is not read."""
     found = [explanation.answer(name) for name in names]
-    if explanation.op == "convtranspose":
-        return found[0]
-    return max(found, key=lambda each: sum(begin + end for begin, end in each.pads))
+    most = max(found, key=lambda each: sum(map(sum, each.pads)))
+    return found[0] if explanation.op == "convtranspose" else most
 
 
 def _ported(explanation: ExplainReport) -> Iterator[str]:
@@ -155,10 +154,7 @@ def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
 
 
 def _labels(explanation: ExplainReport) -> dict[str, str]:
-    """The label of each convention: a letter for those that compute the same at this size.
-
-    Those of a letter that part at other sizes have numbers, as A1 and A2.
-    """
+    """A letter for those that compute the same here; A1, A2 for those that part at other sizes."""
     found: dict[str, str] = {}
     for index, group in enumerate(explanation.agree):
         parts = [names for names in explanation.survey.classes if names[0] in group]
@@ -174,22 +170,18 @@ def _pads(answer: Answer) -> str:
     return f"{said}, output_padding {_by(appended)}" if any(appended) else said
 
 
-# Other sizes
-
-
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
     """The letters that compute the same at long sizes, by the remainder of these."""
     survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
     pads = ({explanation.answer(name).pads for name in names} for names in explanation.agree)
     unread = ", as no window reads the pads in which they differ" * any(len(e) > 1 for e in pads)
-    for each in survey.periods[:_PERIODS]:
+    for each in survey.periods:
         groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
         said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)
         rows.append((_sizes(each.remainders, survey.period), said))
     if any("=" in said for _, said in rows):
         yield f"Those of one letter compute the same at this size{unread}. From {survey.since} on:"
-        yield Pairs(rows)
-        yield from more(survey.periods, _PERIODS)
+        yield from first_rows(["", ""], rows, _PERIODS)
     elif rows and explanation.agree:
         yield f"Those of one letter compute the same, at other sizes too{unread}."
 
@@ -204,9 +196,6 @@ def _sizes(remainders: Sequence[int], period: int) -> str:
     return named.get(tuple(remainders), many if len(remainders) > _WAYS else f"sizes {few}")
 
 
-# Writing
-
-
 def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> Iterator[Block]:
     """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
     stands = "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
@@ -218,11 +207,8 @@ def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> It
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
         rows = [(titles[name], text) for name, text in texts.items() if text]
         rows = rows or [("in PyTorch", "none in one line")]
-        labels = [marked(label, "strong"), *[""] * (len(rows) - 1)]
-        yield Table(("", "", ""), [(told, *row) for told, row in zip(labels, rows, strict=True)])
-
-
-# The inverse
+        first, *others = rows
+        yield Table([""] * 3, [(marked(label, "strong"), *first), *(("", *row) for row in others)])
 
 
 def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
@@ -253,9 +239,8 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
         return
     if own := explanation.about and explanation.about.own:
         said: list[Block] = [f"This model has {_pads(own)} and gives {_by(own.output)}."]
-        if own.output != reach.output:
-            wanted = _by(reach.output)
-            said.append(f"One number that makes it {wanted}, on each axis that it is told of:")
+        if own.output != (wanted := reach.output):
+            said.append(f"One number that makes it {_by(wanted)}, on each axis that it is told of:")
             said += ["  none"] * (not reach.changes)
         for each in reach.changes:
             where = f" on {axis_names(len(own.output))[each.axis]}" * (each.what != "ceil_mode")

@@ -12,9 +12,9 @@ from onnxpad.finding import Change, Finding
 from onnxpad.options import Options
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
-from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Picture, Table, View
+from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Pairs, Picture, View
 from onnxpad.report.layout import marked
-from onnxpad.report.text import command, counted, grouped, labelled, more, shown
+from onnxpad.report.text import command, counted, first_rows, grouped, labelled, shown, warned
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
@@ -32,10 +32,9 @@ _VALIDATED = {
 def fix_document(report: FixReport, view: View = "brief") -> Document:
     """Groups of changes and of padding that stays, and whether the result holds.
 
-    Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
-    each run its outputs, drawn on pages.
+    Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
-    is_full, kept = view == "full", staying(report)
+    is_full, kept = view == "full", report.staying
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -43,29 +42,25 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     taken_back = (*report.undone, *report.barred * is_full)
-    groups = [
-        Group("", [*_counts(report), *notes]),
-        Group("", [*_trust(report), *_assumptions(report.changes)]),
+    return Document.of(
+        "fix",
+        shown(report.name),
+        _headline(report),
+        [*_counts(report), *notes],
+        [*_trust(report), *_assumptions(report.changes)],
         Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
-        Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
-        Group(f"Stays as it is: {_nodes(kept):,}", [*_reasons(kept, is_full=is_full)]),
+        Group("UNDONE, as it was before", _reasons(taken_back, is_full=is_full)),
+        Group(f"Stays as it is: {_nodes(kept):,}", _reasons(kept, is_full=is_full)),
         *validation,
-        Group("", [*_ending(report, view)]),
-    ]
-    return Document("fix", shown(report.name), headline(report), groups)
+        [*_ending(report, is_full=is_full)],
+    )
 
 
-def _nodes(findings: Sequence[Finding]) -> int:
-    return len({each.node for each in findings})
+def _nodes(items: Sequence[Finding | Change]) -> int:
+    return len({each.node for each in items})
 
 
-def staying(report: FixReport) -> list[Finding]:
-    """What is told of padding that stays as it is, but for what was undone."""
-    undone = {(each.code, each.node, each.reason) for each in report.undone}
-    return [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
-
-
-def headline(report: FixReport) -> str:
+def _headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, validated`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
@@ -79,7 +74,7 @@ def headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes(staying(report))
+    untaken, stay = _nodes(report.untaken), _nodes(report.staying)
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     ending = f"; {counted(stay, 'padding')} left" * bool(stay)
     return f"{left * bool(untaken)}{said}{ending}"
@@ -105,52 +100,41 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         proved = without_names(proof.statement), proof.assumptions
         return change.code, *change.told, *proved * is_full
 
-    groups = sorted(grouped(changes, variety), key=len, reverse=True)
-    rows: list[Sequence[str | NodeNames]] = []
-    for group in groups:
+    rows: list[Sequence[Cell]] = []
+    for group in sorted(grouped(changes, variety), key=len, reverse=True):
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
         names = NodeNames([shown(each.node) for each in group])
         rows.append([f"{len(group):,}", was, now or "removed", names])
         if is_full:
             said = proof.statement if len(group) == 1 else without_names(proof.statement)
-            inside: list[Block] = [
-                Picture({"": first}),
-                f"{marked('proved', 'good')} {shown(said)}",
-            ]
+            proved = f"{marked('proved', 'good')} {shown(said)}"
+            inside: list[Block] = [Picture({"": first}), proved]
             inside += [f"{marked('assumes', 'warning')} {shown(e)}" for e in proof.assumptions]
             proofs = [(e.certificate.sizes, e.probe and f"; probe: {e.probe}") for e in group]
             rest = (f"exact for {shown(sizes)}{shown(probe)}" for sizes, probe in proofs)
             inside.append(Pairs([*zip(map(labelled, group), rest, strict=True)]))
             title = f"{len(group):,} x {was} becomes {now or 'nothing'} {first.code}"
             yield Group(title, inside)
-    if rows and not is_full:
-        yield Table(["", "was", "is now", "where"], rows[:GROUPS])
-        yield from more(rows, GROUPS, "--verbose")
+    if not is_full:
+        yield from first_rows(["", "was", "is now", "where"], rows, GROUPS, "--verbose")
 
 
-def _reasons(findings: Sequence[Finding], *, is_full: bool) -> Iterator[Block]:
+def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
     """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
 
     def reason(finding: Finding) -> str:
-        return (is_full and finding.reason) or short_reason(finding)
+        if is_full and finding.reason:
+            return finding.reason
+        asked = f"{finding.asked} asks for it" * bool(finding.asked)
+        return asked or finding.brief or without_names(finding.reason) or finding.message
 
-    groups = grouped(findings, lambda each: (each.code, reason(each)))
-    most = len(groups) if is_full else GROUPS
-    rows: list[Sequence[str | NodeNames]] = []
-    for group in groups[:most]:
+    rows: list[Sequence[Cell]] = []
+    for group in grouped(findings, lambda each: (each.code, reason(each))):
         names = list(dict.fromkeys(shown(each.node) for each in group))
         where = NodeNames(names, [shown(reason(group[0]))])
         rows.append([f"{len(names):,}", group[0].code, where])
-    if rows:
-        yield Table([""] * 3, rows)
-        yield from more(groups, most, "--verbose")
-
-
-def short_reason(finding: Finding) -> str:
-    """The reason of a finding without names, formulas of open sizes and advice."""
-    asked = f"{finding.asked} asks for it" * bool(finding.asked)
-    return asked or finding.brief or without_names(finding.reason) or finding.message
+    return first_rows([""] * 3, rows, None if is_full else GROUPS, "--verbose")
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
@@ -165,8 +149,8 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 def _trust(report: FixReport) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
-        said = f"{RUNTIME} does not run the model as it was"
-        yield f"{marked('Repaired', 'good')}: {said}; {counted(repaired, 'change')} for that"
+        said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
+        yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
     if (found := report.validation) is None:
@@ -179,12 +163,12 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Validation FAILED', 'error')}: {failure(found)}"
     elif found.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(found)}"
-    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in found.warnings)
+    yield from warned(found.warnings)
 
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    many = len({change.node for change in report.changes})
+    many = _nodes(report.changes)
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
     return f"{reads} the same values as before, for {few(sizes, 3, '; ')}"
@@ -195,32 +179,30 @@ def _compared(found: Validation) -> str:
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
-    apart = [e.max_rel for run in runs for e in run.comparisons if not e.equal]
-    alike = sum(each.equal for run in runs for each in run.comparisons)
+    seen = [each for run in runs for each in run.comparisons]
+    apart = [each.max_rel for each in seen if not each.equal]
     worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
     how = "within rounding" if worst != worst else f"to {worst:.0e}"
-    said = f"{alike:,} bit for bit, the others {how}" if apart else "all bit for bit"
-    many = counted(alike + len(apart), "comparison")
-    return f"outputs are equal in {RUNTIME} ({shown(where)}): {many}, {said}"
+    alike = f"{len(seen) - len(apart):,}" if apart else "all"
+    said = f"{counted(len(seen), 'comparison')}, {alike} bit for bit"
+    said += f", the others {how}" * bool(apart)
+    return f"outputs are equal in {RUNTIME} ({shown(where)}): {said}"
 
 
-def _ending(report: FixReport, view: View) -> Iterator[str]:
+def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
     facts: list[Any] = [each.evidence for each in report.findings]
     if found := report.next:
-        whole = f"onnxpad fix {shlex.quote(report.name)} {found.option}"
         is_whole = not report.delivery.in_memory and report.options == Options()
-        told = command(whole if is_whole else found.option)
-        yield f"{marked('Next:', 'strong')} {told} would {found.gain}"
+        whole = f"onnxpad fix {shlex.quote(report.name)} " * is_whole
+        yield f"{marked('Next:', 'strong')} {command(f'{whole}{found.option}')} would {found.gain}"
     elif sized := [each for each in facts if "--dim" in each.get("options", ())]:
         axes = [axis for each in sized for axis in each.get("sizes") or ()]
         dims = few(dict.fromkeys(f"--dim {shown(axis['name'])}=SIZE" for axis in axes), 3, " ")
-        said = (
-            f"{len(sized):,} of these depend on open sizes; {dims or '--shape or --dim'} fixes them"
-        )
-        yield marked(f"Next: {said}", "strong")
+        said = f"Next: {len(sized):,} of these depend on open sizes; "
+        yield marked(f"{said}{dims or '--shape or --dim'} fixes them", "strong")
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
-    if view == "brief" and (report.changes or report.findings or report.undone):
-        in_memory = report.delivery.in_memory
-        where = "result.changes and result.findings have" if in_memory else "--verbose has"
+    if not is_full and (report.changes or report.findings or report.undone):
+        call = "result.changes and result.findings have"
+        where = call if report.delivery.in_memory else "--verbose has"
         yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")

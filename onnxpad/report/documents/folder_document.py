@@ -8,10 +8,10 @@ from typing import Any
 
 from onnxpad.errors import few
 from onnxpad.report import FileOutcome, FolderReport
-from onnxpad.report.documents import Block, Document, View, document_of
+from onnxpad.report.documents import Block, Document, View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
-from onnxpad.report.text import configurations, counted, shown
+from onnxpad.report.text import configurations, counted, shown, warned
 
 _FAILED = {
     "model": "unreadable",
@@ -38,13 +38,12 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations(each.config for each in report.files)
     if report.others:
-        named = few(map(shown, report.others), 3)
-        ending.append(f"{marked('Of no model of this run', 'warning')}: {named}")
+        ending += warned([few(report.others, 3)], "Of no model of this run")
     if options := Counter(each.next for each in report.files if each.next).most_common(1):
         ((option, count),) = options
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
-    return document_of("folder", "", "", [*map(_line, report.files)], ending)
+    return Document.of("folder", "", "", [*map(_line, report.files)], ending)
 
 
 def _outcome(file: FileOutcome) -> str:
@@ -68,11 +67,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     """The outcome that the report on a model stands for; it was begun at `time.perf_counter`."""
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
-    delivery, option = getattr(report, "delivery", None), getattr(report, "next", None)
-    undone = {(each.code, each.node, each.reason) for each in getattr(report, "undone", ())}
-    left = report.findings if report.command == "fix" else ()
-    stays = {each.node for each in left if (each.code, each.node, each.reason) not in undone}
-    configs = [each.config for each in files if getattr(each, "config", None)]
+    delivery, option = report.delivery, getattr(report, "next", None)
     return FileOutcome(
         path,
         report.exit_code,
@@ -80,9 +75,9 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         unmarked(report.document().title).partition("; ")[0],
         Counter(each.code for each in told),
         perf_counter() - begin,
-        (*filter(None, [delivery.written]), *delivery.data) if delivery else (),
-        stays=len(stays),
+        (*filter(None, [delivery.written]), *delivery.data),
+        stays=len({each.node for each in getattr(report, "staying", ())}),
         next=getattr(option, "option", ""),
-        config=next(iter(configs), None),
+        config=next((each.config for each in files if each.config), None),
         text=json_of(report),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnxpad.errors import few
 from onnxpad.report import MatchReport
-from onnxpad.report.documents import Document, Group, View, document_of
+from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, listed, shown
@@ -20,10 +20,10 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     found, is_full = report.matching, view == "full"
     most = None if is_full else _TRIED if report.exit_code else _SHOWN
+    nearest = sorted(found.tried, key=lambda e: e.error) if is_full or report.exit_code else ()
     tried = [
         f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
-        for each in sorted(found.tried, key=lambda each: each.error)
-        if is_full or report.exit_code
+        for each in nearest
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
@@ -32,7 +32,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         ending += "; give -o FILE to write the model"
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
-    return document_of(
+    return Document.of(
         "match",
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",

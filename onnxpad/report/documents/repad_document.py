@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import few
 from onnxpad.frameworks.repadding.results import Operator, Repadded, Rewritten
 from onnxpad.report import RepadReport
-from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View, document_of
+from onnxpad.report import text as pieces
+from onnxpad.report.documents import Block, Document, Group, Picture, View
 from onnxpad.report.documents.validate_document import figures
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
+from onnxpad.report.text import counted, delivered, first_rows, grouped, listed, more, shown, warned
 
-_LISTED, _NAMED = 20, 3
-"""Groups and outputs listed, and operators named in a group; of more only the number is told."""
+_LISTED = 20
+"""Groups and outputs listed; of more only the number is told."""
 
 
 def repad_document(report: RepadReport, view: View = "brief") -> Document:
@@ -22,11 +23,11 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
     most = _LISTED if view == "brief" else None
     stay = grouped(report.unchanged, lambda each: each.reason)
     unchanged = [f"  {shown(group[0].reason)}: {operators(group)}" for group in stay]
-    return document_of(
+    return Document.of(
         "repad",
         shown(report.name),
         _verdict(report),
-        [*declared(report.declared), *remarks(report)],
+        [*pieces.declared(report.declared), *pieces.remarks(report)],
         Group("Changes" * (view == "full"), [*rewritten(report.changes, most)]),
         listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, most),
         [*_outputs(report)],
@@ -51,42 +52,33 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
     """Where the padding that `match` found comes from, and how frameworks write it."""
     if not isinstance(change, Repadded):
         return []
-    told = [change.name]
-    told.append(f"PyTorch  {change.pytorch or 'none in one line'}")
-    told.append(f"Keras    {change.keras or 'none in one line'}")
-    return [f"  {line}" for line in told]
+    pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
+    return [f"  {change.name}", f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 
 def _verdict(report: RepadReport) -> str:
     found = report.difference
-    if not report.changes:
-        return f"nothing to change for {report.title}"
-    effect = marked("the results change", "warning")
+    effect = marked(f"the results {'may ' * bool(found.uncompared)}change", "warning")
     if found.fails:
         effect = marked("it no longer runs", "error")
-    elif found.uncompared:
-        effect = marked("the results may change", "warning")
-    elif all(each.equal for each in found.outputs):
+    elif not found.uncompared and all(each.equal for each in found.outputs):
         effect = "the results are the same on these inputs"
-    told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
-    return f"{told}; {effect}"
+    told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does; {effect}"
+    return told if report.changes else f"nothing to change for {report.title}"
 
 
 def _outputs(report: RepadReport) -> Iterator[Block]:
     found = report.difference
-    if found.fails:
-        yield f"{marked('FAILED', 'error')}: {shown(report.failure)}"
-    if found.uncompared:
-        yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
+    yield from warned([report.failure] * bool(found.fails), "FAILED", "error")
+    yield from warned([found.uncompared] * bool(found.uncompared), "not compared")
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
         told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
-        yield Pairs([(shown(each.output), how) for each, how in told][:_LISTED])
-        yield from more(found.outputs, _LISTED)
+        yield from first_rows(["", ""], [(shown(each.output), how) for each, how in told], _LISTED)
 
 
 def operators(group: Sequence[Operator]) -> str:
     """The operators of a group: their number and types, and the first names."""
-    names = few((shown(each.node) for each in group), _NAMED)
+    names = few((shown(each.node) for each in group), 3)
     types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
     return f"{len(group)} {types}: {names}" if len(group) > 1 else f"{types} {names}"

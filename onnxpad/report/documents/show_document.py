@@ -16,8 +16,6 @@ from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, grouped, shown
 
-_MOST_ADVICE = 2
-
 
 def show_document(result: ShowResult, view: View = "brief") -> Document:
     """All padding of a model as a table, or what was asked for in full; on a page in full."""
@@ -29,8 +27,8 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
     if sections and about:
         about = [Group("Each kind of padding, by its first operator", about)]
     model = shown(result.model or "model") + pieces.for_targets(result.targets)
-    groups = [Group("", [*pieces.remarks(result)]), *sections, *about]
-    return Document("show", model, _verdict(result), groups)
+    notes = [*pieces.remarks(result)]
+    return Document.of("show", model, _verdict(result), notes, *sections, *about)
 
 
 def _verdict(result: ShowResult) -> str:
@@ -45,18 +43,13 @@ def _verdict(result: ShowResult) -> str:
 
 def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
     """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
-
-    def form(site: PaddingSite) -> tuple[str, ...]:
-        return _operator(site), site.written, site.amounts, site.convention, _fate(site)
-
-    found = grouped(sites, form)
+    found = grouped(sites, lambda e: (_operator(e), e.written, e.amounts, e.convention, _fate(e)))
     return sorted(found, key=lambda each: (each[0].op_type, not each[0].written, -len(each)))
 
 
 def _operator(site: PaddingSite) -> str:
     """The operator with its window, such as `Conv 3x3, stride 2`."""
-    alone = " alone" * (site.kind == "pad")
-    return f"{shown(site.op_type)}{alone} {_window(site)}".rstrip()
+    return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')} {_window(site)}".rstrip()
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
@@ -94,9 +87,8 @@ def _ending(result: ShowResult) -> Iterator[str]:
         told = f"rewrites {fixable:,} of these; {stay:,} stay, wholly or in part"
         yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
-    for advice, count in Counter(stays).most_common(_MOST_ADVICE):
-        told = command_text(advice, result.model)
-        yield f"for {counted(count, 'operator')}: {told}"
+    for advice, count in Counter(stays).most_common(2):
+        yield f"for {counted(count, 'operator')}: {command_text(advice, result.model)}"
     for each in result.others:
         yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
 
@@ -114,13 +106,11 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
-    for place, advice in enumerate(site.advice):
-        told = command_text(advice, result.model)
-        rows.append(("what to do" * (place == 0), told))
+    mends = [command_text(advice, result.model) for advice in site.advice]
+    rows += zip(["what to do", *[""] * len(mends)], mends, strict=False)
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
-    return Group(
-        name.replace(" ", UNBREAKABLE), [facts, *[Picture({"": site})] * bool(site.written)]
-    )
+    drawn = [Picture({"": site})] * bool(site.written)
+    return Group(name.replace(" ", UNBREAKABLE), [facts, *drawn])
 
 
 def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:

@@ -35,13 +35,11 @@ def targets_document(targets: Iterable[Target]) -> Document:
 
 def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
     """What is known of targets, by their names: in a few lines each, or all with its sources."""
-    groups = [
-        _in_full(each) if in_full else [_summary(name, each)] for name, each in targets.items()
-    ]
-    return Document("targets", "", "", [*chain.from_iterable(groups)])
+    told = (_in_full(e) if in_full else _summary(name, e) for name, e in targets.items())
+    return Document("targets", "", "", [*chain.from_iterable(told)])
 
 
-def _summary(name: str, target: Target) -> Group:
+def _summary(name: str, target: Target) -> Iterator[Group]:
     """What a target does with each form that was run somewhere, as it was given, by topic."""
     found: dict[str, list[Cell]] = {}
     for form, table in forms().items():
@@ -57,17 +55,14 @@ def _summary(name: str, target: Target) -> Group:
     write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
     tell = f"  all that is known: onnxpad targets {shlex.quote(name)} -v"
     topics = Table(("topic", "right", "or else", ""), rows)
-    return Group("", [*_head(target), topics, write, tell])
+    yield Group("", [*_head(target), topics, write, tell])
 
 
 def _in_full(target: Target) -> Iterator[Group]:
-    particulars = [f"read: {target.read}"] * bool(target.read)
-    particulars += [f"it insists on spellings: {and_list(target.spell)}"] * bool(target.spell)
-    particulars += [
-        *target.notes,
-        "of cells that cover a form a narrower answers, or the first",
-    ]
-    yield Group("", [*_head(target), *(f"  {shown(each)}" for each in particulars)])
+    told = [f"read: {target.read}"] * bool(target.read)
+    told += [f"it insists on spellings: {and_list(target.spell)}"] * bool(target.spell)
+    told += [*target.notes, "of cells that cover a form a narrower answers, or the first"]
+    yield Group("", [*_head(target), *(f"  {shown(each)}" for each in told)])
     topics: dict[str, list[Cell]] = {}
     for cell in target.cells:
         topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)

@@ -9,7 +9,7 @@ from onnxpad.errors import and_list, few
 from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View
 from onnxpad.report.layout import marked
-from onnxpad.report.text import command, configurations, counted, grouped, more, shown
+from onnxpad.report.text import command, configurations, counted, first_rows, grouped, shown, warned
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
 OUTPUTS_A_RUN = 20
@@ -18,17 +18,16 @@ OUTPUTS_A_RUN = 20
 def validate_document(report: ValidationResult, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
-    runs = counted(len(report.validation.runs), "run")
     head: list[Block] = [
-        f"{runs} in {report.seconds:.1f} s",
+        f"{counted(len(report.validation.runs), 'run')} in {report.seconds:.1f} s",
         *configurations([report.config]),
-        *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
-        *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
+        *warned(report.unproven, "not compared", "error"),
+        *warned(report.validation.warnings),
     ]
     advice = "Its padding may be why; this looks for the one that agrees:"
-    ending = Group("", [advice, command(report.next)] if report.next else [])
-    groups = [Group("", head), *validation_groups(report.validation, view), ending]
-    return Document("validate", models, verdict(report), groups)
+    ending = [advice, command(report.next)] if report.next else []
+    groups = validation_groups(report.validation, view)
+    return Document.of("validate", models, _verdict(report), head, *groups, ending)
 
 
 def validation_groups(found: Validation, view: View = "full") -> list[Group]:
@@ -42,7 +41,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
     rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
     padding: list[Block] = [Picture(each.sites) for each in found.padding[:1]]
-    padding += [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
+    padding += first_rows(["", ""], rows, OUTPUTS_A_RUN)
     differs = f"Padding differs: {counted(len(rows), 'operator')}"
     parts: dict[str, Sequence[Block]] = {
         "Validation": runs,
@@ -54,7 +53,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     return [Group(title, blocks) for title, blocks in parts.items()]
 
 
-def verdict(report: ValidationResult) -> str:
+def _verdict(report: ValidationResult) -> str:
     """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
@@ -93,13 +92,11 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
     who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
+    told = f"{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
-    verdict = "" if run.ok else f"{differs}: "
-    yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
-    told = [each for each in seen if is_full or not each.ok or each.alignment]
-    rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
-    yield Pairs(rows[:most])
-    yield from more(rows, most, "-v")
+    yield told if run.ok else f"{differs}: {told}"
+    rows = [*dict.fromkeys(_compared(e) for e in seen if is_full or not e.ok or e.alignment)]
+    yield from first_rows(["", ""], rows, None if is_full else OUTPUTS_A_RUN, "-v")
     if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
         most_of = f"within rounding, at most {next(figures(worst))} ({worst.output!r})"
