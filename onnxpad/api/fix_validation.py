@@ -15,11 +15,7 @@ from onnxpad.validation.result import Validation, not_validated, why_not
 
 
 def validated(
-    run: Run,
-    outcome: RunResult,
-    source: Source,
-    progress: Progress | None,
-    inputs: Arrays | None,
+    run: Run, outcome: RunResult, source: Source, progress: Progress | None, inputs: Arrays | None
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 

@@ -23,11 +23,7 @@ from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
-    source: Source,
-    model: str,
-    name: str,
-    shapes: Shapes | None = None,
-    dims: Dims | None = None,
+    source: Source, model: str, name: str, shapes: Shapes | None = None, dims: Dims | None = None
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 

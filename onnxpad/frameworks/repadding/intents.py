@@ -70,12 +70,7 @@ def intent_of(site: Site, op: Op) -> Intent:
 
 
 def chosen(
-    site: Site,
-    op: Op,
-    framework: Framework,
-    intent: Intent,
-    extents: Sequence[Extent],
-    opset: int,
+    site: Site, op: Op, framework: Framework, intent: Intent, extents: Sequence[Extent], opset: int
 ) -> Padding:
     """The padding of an operator in a framework at these sizes.
 
