@@ -180,17 +180,17 @@ _CASE = lru_cache(maxsize=4096)(Case)
 def case_of(
     op: Op,
     windows: Sequence[Window],
-    sizes: Sequence[Extent],
+    sizes: Sequence[Extent | None],
     padding: Padding,
     *,
     over_pad: bool = False,
 ) -> Case:
-    """What decides which conventions an operator with this total padding fits."""
+    """What decides which conventions an operator with this total padding fits; None is open."""
     samples = tuple(_samples(*pair) for pair in zip(sizes, windows, strict=True))
     return _CASE(op, tuple(windows), samples, padding, over_pad)
 
 
-def _samples(size: Extent, window: Window) -> tuple[int, ...]:
+def _samples(size: Extent | None, window: Window) -> tuple[int, ...]:
     """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
     if isinstance(size, int):
         return (size,)

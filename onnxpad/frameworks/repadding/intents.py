@@ -12,13 +12,13 @@ from itertools import product
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.arithmetic.window import ODD, Window, pads_text, same_of
+from onnxpad.arithmetic.window import ODD, pads_text, same_of
 from onnxpad.errors import RUNTIME
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.frameworks.fitting.case import answer_of
+from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
@@ -45,7 +45,7 @@ def intent_of(site: Site, op: Op) -> Intent:
     """
     if site.padding.is_same:
         return "same"
-    asked = questions_of(op, site.windows, site.known_sizes)
+    asked = case_of(op, site.windows, site.known_sizes, site.padding).questions
     own, fits = (site.padding.numbers, site.padding.output_padding), set[Intent]()
     for framework, intent in product(FRAMEWORKS.values(), INTENTS):
         # Half of a short window is nothing, too: where SAME pads nothing, it is TensorFlow's.
@@ -78,7 +78,7 @@ def chosen(
         AbsentError: The framework has no such operator, or ONNX's has no such padding.
     """
     sizes = tuple(size if isinstance(size, int) else None for size in extents)
-    asked = questions_of(op, site.windows, sizes)
+    asked = case_of(op, site.windows, sizes, site.padding).questions
     answers = [framework.answer(intent, question) for question in asked]
     keeps_size = intent == "same" and framework.name != "valid" and not site.is_transposed
     for axis in (axis for answer in answers for axis in answer.axes if keeps_size):
@@ -94,23 +94,9 @@ def chosen(
     return padding
 
 
-def questions_of(
-    op: Op, windows: tuple[Window, ...], sizes: Sequence[int | None]
-) -> list[Question]:
-    """An operator at the sizes known, or at a long one for each remainder by the stride."""
-    rests = range(max(window.stride for window in windows) if None in sizes else 1)
-    long = [4 * window.extent * window.stride for window in windows]
-    asked = (
-        [n + rest if size is None else size for n, size in zip(long, sizes, strict=True)]
-        for rest in rests
-    )
-    return [Question(op, tuple(each), windows) for each in asked]
-
-
 def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tuple[Answer, ...]:
     """The windows of an operator with each padding; where a size is open, at a long one."""
-    sizes = tuple(size if isinstance(size, int) else None for size in extents)
-    asked, *_ = questions_of(op_of(site) or "conv", site.windows, sizes)
+    asked, *_ = case_of(op_of(site) or "conv", site.windows, extents, site.padding).questions
     return tuple(answer_of(each, asked) for each in paddings)
 
 
