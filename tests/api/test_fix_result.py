@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.api.fix_validation import _repairs, _specified
+from onnxpad.api.fix import _repairs, _specified
 from onnxpad.errors import ValidationError
 from onnxpad.finding import Assumption, Certificate, Change, Counts, SiteForm
 from onnxpad.options import Options

@@ -16,10 +16,10 @@ from onnxpad.frameworks.conventions.question import (
     Axis,
     AxisAnswer,
     Op,
+    PaddingRule,
     Question,
     output_of,
 )
-from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import Convention
 
 _MOST = 64

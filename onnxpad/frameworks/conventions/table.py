@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
-from onnxpad.frameworks.conventions.rules import PaddingRule
+from onnxpad.frameworks.conventions.question import OPS, Answer, Op, PaddingRule, Question
 from onnxpad.options import check_choice
 
 
