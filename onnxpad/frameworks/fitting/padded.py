@@ -13,9 +13,8 @@ from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.fitting.case import Case, case_of
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import counted_at_first
+from onnxpad.frameworks.repadding.towards import counted_at_first, op_of
 from onnxpad.graph import Node
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context

@@ -18,8 +18,8 @@ from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.intents import expressed, op_of
 from onnxpad.frameworks.repadding.search import TIERS
+from onnxpad.frameworks.repadding.towards import expressed, op_of
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 

@@ -21,9 +21,9 @@ from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
-from onnxpad.frameworks.repadding.intents import answers_of, lines_of
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
+from onnxpad.frameworks.repadding.towards import answers_of, lines_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.frameworks.conventions.explanation import Totals, changes_to, need, reached
 from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.reaching import Totals, changes_to, need, reached
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from tests.oracles import Operator, fitting, scattered, walk
 from tests.support.rows import each_row

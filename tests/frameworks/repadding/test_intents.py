@@ -6,8 +6,8 @@ import pytest
 
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.intents import intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
+from onnxpad.frameworks.repadding.towards import intent_of, op_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
