@@ -231,8 +231,6 @@ LEAVES: Final = (
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
     "page", "report.window_drawing",
-    # Models as other packages hold them.
-    "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",

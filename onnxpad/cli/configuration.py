@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arguments import codes_given
-from onnxpad.cli.gone import instead
-from onnxpad.cli.options import FILES, Asked, above
+from onnxpad.cli.options import FILES, Asked, above, instead
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Style

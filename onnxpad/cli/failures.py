@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from onnxpad.cli.gone import instead
+from onnxpad.cli.options import instead
 from onnxpad.cli.output import INTERRUPTED, write
 from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 

@@ -298,6 +298,5 @@ def _require_file(path: Path, option: str, *given: Path | None) -> None:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and one.samefile(other)
+    is_one = os.path.realpath(one) == os.path.realpath(other)
+    return is_one or (one.exists() and other.exists() and one.samefile(other))

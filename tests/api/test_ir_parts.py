@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.api import ir_model
-from onnxpad.api.ir_model import _tensors, serialised, serialised_export, taken
+from onnxpad.api import kinds
+from onnxpad.api.kinds import _tensors, serialised, serialised_export, taken
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.graph import Graph
@@ -139,10 +139,10 @@ def test_external_data_is_found_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_weights_in_files_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ir_model, "LIMIT", 17)
+    monkeypatch.setattr(kinds, "LIMIT", 17)
     model = onnx_ir.from_proto(parsed(TWO))
     serialised(model)
-    monkeypatch.setattr(ir_model, "LIMIT", 16)
+    monkeypatch.setattr(kinds, "LIMIT", 16)
     with pytest.raises(ModelError):
         serialised(model)
     model.graph.initializers["v"].const_value = outside("gone", 0, 8)

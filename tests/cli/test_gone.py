@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.cli.gone import GONE
+from onnxpad.cli.options import GONE
 from tests.support import onnxpad_runs
 
 

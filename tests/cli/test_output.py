@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from onnxpad.cli.failures import explained, tell_as_json, wants_json
-from onnxpad.cli.gone import GONE
+from onnxpad.cli.options import GONE
 from onnxpad.cli.output import is_painted, report_error, write
 from onnxpad.errors import ModelError, OutputError, UsageError
 from tests.support.rows import each_row
