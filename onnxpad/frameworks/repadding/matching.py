@@ -142,7 +142,7 @@ class _Task:
         self._ways.pop((0,) * len(found), None)
         alike: dict[object, tuple[int, ...]] = {}
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            key = site.signature, tuple(each.padding for each in options)
+            key = site.node.op, site.windows, tuple(each.padding for each in options)
             alike[key] = (*alike.get(key, ()), place)
         self._groups = tuple(group for group in alike.values() if len(group) > 1)
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}

@@ -61,29 +61,29 @@ def repad_graph(
     changed, analysis = list[Rewritten](), context.analysis
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
-            before, told = sites.described(site.padding, (), site.windows), dict(site.node.attrs)
-            sizes = _sizes_now(site, analysis)
+            before, was = sites.described(site.padding, (), site.windows), _attributes(site)
+            sizes, found = _sizes_now(site, analysis), None
+            why = same = f"computes the same in {framework.title}"
             try:
                 found = _repadded(context, site, framework, sizes)
             except AbsentError as error:
-                kept.append(Unchanged(site.label, site.node.op, before, str(error)))
-                continue
+                why = str(error)
             if found is None:
-                same = f"computes the same in {framework.title}"
-                kept.append(Unchanged(site.label, site.node.op, before, same, is_same=True))
+                kept.append(Unchanged(site.label, site.node.op, before, why, why == same))
                 continue
             intent, padding = found
             sites.write(graph, site, padding)
             nodes.append(site.node)
             analysis = Context(graph).analysis
-            was, now = (
-                {k: v for k, v in e.items() if k in sites.PADDING} for e in (told, site.node.attrs)
-            )
             after = sites.described(padding, (), site.windows)
             answers = answers_of(site, sizes, site.padding, padding)
-            said = site.label, site.node.op, intent, before, after, was, now, answers
+            said = site.label, site.node.op, intent, before, after, was, _attributes(site), answers
             changed.append(Rewritten(*said))
     return tuple(changed), tuple(kept)
+
+
+def _attributes(site: Site) -> dict[str, object]:
+    return {name: value for name, value in site.node.attrs.items() if name in sites.PADDING}
 
 
 def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
