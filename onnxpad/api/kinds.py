@@ -34,11 +34,9 @@ SameKind: TypeAlias = Callable[[Model], Any]
 
 @gc_paused()
 def source_of(model: Any, call: str) -> tuple[Source, SameKind]:
-    """A model in a form that onnxpad reads, and what makes a result the kind that was given.
+    """A `ModelSource` in a form that onnxpad reads, and what makes a result the kind given.
 
-    Args:
-        model: The argument as given, a `ModelSource`; it is only read.
-        call: Name of the call, for messages.
+    The name of the call is for messages.
 
     Raises:
         UsageError: It is no model in any form that onnxpad knows.

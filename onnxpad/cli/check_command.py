@@ -13,6 +13,7 @@ from onnxpad.arguments import models_below
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
     deliver,
+    explained,
     is_many,
     options_for,
     report_beside,
@@ -60,7 +61,6 @@ def check(asked: Asked) -> int:
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
-        from onnxpad.cli.failures import explained
         from onnxpad.report import CheckReport, FileReport
 
     files, lacking = list[FileReport](), list[Lacking]()
@@ -143,9 +143,6 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     return told + " and the same options" * is_optioned
 
 
-_EMPTY = ModelError("no .onnx file in this folder")
-
-
 def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     """The models that arguments name, or that are in folders, each once.
 
@@ -161,7 +158,7 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             models = [*map(Path, models_below(argument, unread))]
         if not models and len(found) == before:
-            found.setdefault(argument, _EMPTY)
+            found.setdefault(argument, ModelError("no .onnx file in this folder"))
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found

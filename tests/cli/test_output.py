@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import typer
 
-from onnxpad.cli.failures import explained, tell_as_json, wants_json
 from onnxpad.cli.options import GONE
-from onnxpad.cli.output import is_painted, report_error, write
+from onnxpad.cli.output import explained, is_painted, report_error, tell_as_json, wants_json, write
 from onnxpad.errors import ModelError, OutputError, UsageError
 from tests.support.rows import each_row
 
