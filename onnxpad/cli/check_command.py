@@ -10,18 +10,9 @@ from msgspec.structs import replace
 
 from onnxpad.api.sizes import Lacking, require_used, with_sizes
 from onnxpad.arguments import models_below
+from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
-from onnxpad.cli.output import (
-    deliver,
-    explained,
-    is_many,
-    options_for,
-    report_beside,
-    report_error,
-    require_page,
-    screen,
-    write,
-)
+from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.options import Options
@@ -44,8 +35,8 @@ def check(asked: Asked) -> int:
     Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
     unreadable model (the others are still reported).
     """
-    require_page(asked, *asked.paths)
-    if is_many(asked):  # a folder alone is told as it always was
+    output.require_page(asked, *asked.paths)
+    if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import checked, over_all
         from onnxpad.folders import paths
 
@@ -83,7 +74,7 @@ def check(asked: Asked) -> int:
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
-            report_error(file.error)
+            output.report_error(file.error)
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,

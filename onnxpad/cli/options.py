@@ -22,7 +22,6 @@ from onnxpad.options import TYPED, Options, Typed, Unasked
 FILES = ("onnxpad.toml", "pyproject.toml")
 """Names of configurations; in one folder the first counts."""
 
-
 Format = enum.StrEnum("Format", ["TEXT", "JSON"])
 CheckFormat = enum.StrEnum("CheckFormat", ["TEXT", "JSON", "SARIF", "GITHUB"])
 

@@ -31,15 +31,11 @@ _MOST = 64
 
 
 class About(Struct, frozen=True):
-    """The node of a model that an explanation is about.
+    """The node that an explanation is about, in a model by its path, empty for one in memory.
 
-    Attributes:
-        model: Path of the model, as given; empty for one in memory.
-        node: Name of the node; in a body or function, with the way to it.
-        padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
-        own: The padding that the model has there, its own and that of `Pad`s in front; None if it
-            is not known.
-        ceil_mode: Whether it is a pool that rounds up.
+    Its name has the way to it in a body or function. `padded` are the sizes of its data with the
+    `Pad`s in front of it, empty without any; `own` is its padding, with that of these `Pad`s, None
+    if it is not known; `ceil_mode` says whether it is a pool that rounds up.
     """
 
     model: str
@@ -59,13 +55,9 @@ class Period(Struct, frozen=True):
 class Survey(Struct, frozen=True):
     """Conventions compared at all long sizes, all axes having one remainder.
 
-    Attributes:
-        classes: The conventions that compute the same at this size and all long ones, in sets; each
-            is in one.
-        period: The common multiple of the strides, with which everything repeats.
-        since: A size from which on it does.
-        periods: The conventions that compute the same at sizes of some remainders; none where the
-            period is longer than 4,096.
+    `classes` has those that compute the same at this size and all long ones, in sets; each is in
+    one. With the period, the common multiple of the strides, everything repeats, `since` a size;
+    `periods` has those that compute the same at some remainders, unless it is above 4,096.
     """
 
     classes: tuple[tuple[str, ...], ...]
@@ -198,14 +190,9 @@ class Totals(Struct, frozen=True):
 
 
 class Need(Struct, frozen=True):
-    """The need of an output size on one axis.
+    """The need of an output size on an axis of some size: the sums of pads that give it, if any do.
 
-    Attributes:
-        size: Elements of the data.
-        output: The output size asked for.
-        bare: The output size without padding.
-        totals: The sums of pads that give it; none if no padding does.
-        nearest: The nearest size that some padding gives.
+    `bare` is the output size without padding, and `nearest` the nearest that some padding gives.
     """
 
     size: int
@@ -261,15 +248,13 @@ def reached(question: Question, output: Sequence[int], rows: Mapping[str, Conven
     Only a padding or output_padding that the question gives is tried, if it gives one. The
     conventions are some that have a rule for the operator.
     """
-    wanted = tuple(output)
-    pairs = [*zip(question.axes, wanted, strict=True)]
-    needs = tuple(need(question.op, *pair) for pair in pairs)
+    wanted, axes = tuple(output), question.axes
+    needs = tuple(need(question.op, *pair) for pair in zip(axes, wanted, strict=True))
     told = {name: _answers(row, question, wanted) for name, row in rows.items()}
     found = {name: () if isinstance(each, str) else each for name, each in told.items()}
     refused = {name: each for name, each in told.items() if isinstance(each, str)}
-    explicit = None
-    if all(each.totals for each in needs):
-        explicit = Answer(tuple(map(_explicit, (axis for axis, _ in pairs), needs)))
+    is_possible = all(each.totals for each in needs)
+    explicit = Answer(tuple(map(_explicit, axes, needs))) if is_possible else None
     return Reach(wanted, needs, found, refused, explicit)
 
 

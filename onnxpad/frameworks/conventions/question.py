@@ -26,14 +26,10 @@ OPS: tuple[Op, ...] = get_args(Op)
 
 
 class Axis(Struct, frozen=True):
-    """One axis for which a convention is asked.
+    """One axis for which a convention is asked: its size, its window, and what a user gave.
 
-    Attributes:
-        size: Elements of the data.
-        window: The window that slides along it.
-        padding: The padding that a user gave, for conventions that leave the number to the user.
-        output_padding: The output_padding that a user gave; transposed only.
-        padded: Whether a user gave a padding above 0 for this axis or another one.
+    That is a padding, for conventions that leave the number to the user, and an output_padding, for
+    transposed ones; `padded` says whether a padding of this axis or another one is above 0.
     """
 
     size: int
@@ -44,15 +40,10 @@ class Axis(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """An operator over some axes, for which conventions are asked.
+    """An operator for which conventions are asked, with the size and the window of each axis.
 
-    Attributes:
-        op: The operator.
-        sizes: Elements of the data on each axis.
-        windows: The window on each axis.
-        padding: The padding that a user gave, for each axis; None if none was given.
-        output_padding: The same for output_padding.
-        grouped: Whether channels are in groups, as in a depthwise convolution.
+    A user may have given paddings and output_paddings for all axes; if not, they are None. With
+    `grouped`, channels are in groups, as in a depthwise convolution.
     """
 
     op: Op
@@ -82,15 +73,11 @@ class Question(Struct, frozen=True):
 
 
 class AxisAnswer(Struct, frozen=True):
-    """The answer of a convention on one axis.
+    """The answer of a convention on one axis of some size: its padding and the output size.
 
-    Attributes:
-        size: Elements of the data.
-        window: The window as it really slides: PaddlePaddle's SAME takes away its dilation.
-        begin: Elements padded before the data; cropped from the output if transposed.
-        end: Elements padded after the data; cropped from the output if transposed.
-        output: Size of the output.
-        output_padding: Elements appended to the output; transposed only.
+    `begin` and `end` are the elements padded before and after the data, or cropped from the output
+    if transposed, to which `output_padding` elements are appended. The window is as it really
+    slides: PaddlePaddle's SAME takes away its dilation.
     """
 
     size: int
@@ -145,12 +132,7 @@ class AxisAnswer(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer of a convention for an operator.
-
-    Attributes:
-        axes: What it does on each axis.
-        counts: Whether an average divides by the padding that it reads, too.
-    """
+    """The answer of a convention on each axis; an average that `counts` divides by padding, too."""
 
     axes: tuple[AxisAnswer, ...]
     counts: bool = False

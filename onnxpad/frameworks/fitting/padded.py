@@ -32,11 +32,8 @@ Left = tuple[Context, Node, str]
 class Padded(Struct, frozen=True, eq=False):
     """A window operator with all padding that its own could be, as conventions are about that.
 
-    Attributes:
-        site: The operator.
-        context: The graph that it is in.
-        sizes: The spatial sizes of the data that is padded.
-        case: How it pads in total, and which conventions that fits.
+    The sizes are the spatial ones of the data that is padded. The case has how it pads in total,
+    and which conventions that fits.
     """
 
     site: Site

@@ -23,13 +23,10 @@ class Operator(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """A convention of the whole model that was tried.
+    """A convention of the whole model that was tried, with how many operators it changes.
 
-    Attributes:
-        name: Its name.
-        error: The greatest difference from the reference, relative to the range of the output;
-            infinite where the model does not run or gives other shapes.
-        operators: How many operators it changes.
+    The error is the greatest difference from the reference, relative to the range of the output;
+    infinite where the model does not run or gives other shapes.
     """
 
     name: str
@@ -115,12 +112,9 @@ class Rewritten(Operator, frozen=True):
 
 
 class Unchanged(Operator, frozen=True):
-    """An operator whose padding stays.
+    """An operator whose padding stays, with why; the padding in words, empty if it is not read.
 
-    Attributes:
-        padding: Its padding, in words; empty where it could not be read.
-        reason: Why it stays.
-        is_same: Whether it is known to compute the same in the framework.
+    `is_same` says whether it is known to compute the same in the framework.
     """
 
     padding: str
@@ -129,14 +123,10 @@ class Unchanged(Operator, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """How much the outputs change.
+    """How much each output changes, on those of the inputs (in words) on which it differs most.
 
-    Attributes:
-        outputs: One for each output, of the inputs on which it differs most.
-        inputs: The inputs, in words.
-        uncompared: Why the outputs were not compared, in one line; else empty.
-        fails: Why the model with the other padding does not run, although the original does; else
-            empty.
+    Or why they were not compared (`uncompared`), or why the model with the other padding does not
+    run although the original does (`fails`), in one line each.
     """
 
     outputs: tuple[Comparison, ...] = ()
