@@ -64,13 +64,12 @@ class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=Tr
             return None
         from onnxpad.rewrite.next_option import next_option
 
-        def for_targets(run: Run) -> AtLast | None:
+        def again(run: Run) -> AtLast | None:
             run.barred = self._bars
             return _for_targets(run)
 
-        given = self._graph, self.options, self.findings, self._contexts
         with gc_paused():
-            return next_option(*given, for_targets)
+            return next_option(self._graph, self.options, self.findings, self._contexts, again)
 
     def diff(self, names: tuple[str, str]) -> str:
         """A diff of the nodes before and after, as `onnxpad.report.diff.unified_diff` makes it."""

@@ -21,9 +21,6 @@ from onnxpad.process import gc_paused_for_good
 if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
 
-_MOST = 4
-"""Paths that a command names."""
-
 
 @takes(
     *("paths!", "convention", *MANY, *HOW, *CHOSEN),
@@ -126,7 +123,7 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     paths = [file.path for file in files if any(each.fixable for each in file.findings)]
     if not paths:
         return ""
-    asked = [*map(str, given)] if len(given) <= _MOST else ["MODEL..."]
+    asked = [*map(str, given)] if len(given) <= 4 else ["MODEL..."]  # more are not read
     names = asked if len(paths) > 1 else paths  # the folders and patterns that were named, too
     named = [f"./{each}" if each.startswith("-") else each for each in names]
     told = f"onnxpad fix {shown(shlex.join(named))}"

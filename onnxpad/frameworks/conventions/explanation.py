@@ -217,16 +217,11 @@ class NumberChange(Struct, frozen=True):
 
 
 class Reach(Struct, frozen=True):
-    """The need of an output size, and the paddings that meet it.
+    """The needs of an output size, axis by axis, and the paddings that meet them.
 
-    Attributes:
-        output: The output size asked for, on each axis.
-        needs: What it takes on each axis.
-        conventions: The paddings of each convention that give it, 64 at most, those of the
-            least numbers first; none where it cannot.
-        refused: Why not, by name, for those that cannot.
-        explicit: A padding in numbers that gives it, divided evenly; None if there is none.
-        changes: What gives it in the model that an explanation is about, axis by axis.
+    `conventions` has those of each convention, 64 at most, the least numbers first; `refused` says
+    why others have none. `explicit` is one in numbers, divided evenly, if there is one. `changes`
+    give the size in the model that an explanation is about.
     """
 
     output: tuple[int, ...]

@@ -37,14 +37,9 @@ class Tried(Struct, frozen=True):
 class Repadded(Operator, frozen=True):
     """An operator whose padding became the one with which the reference is reproduced.
 
-    Attributes:
-        before: Its padding before, in words.
-        after: Its padding after.
-        name: Where the padding comes from, such as `tensorflow-same`.
-        attributes: Its attributes of padding after, by name.
-        pytorch: A line of PyTorch that pads so at these sizes; empty where there is none.
-        keras: The same of Keras.
-        answers: What it does before and after, at its sizes.
+    Its padding before and after is in words, with the name of where that comes from, such as
+    `tensorflow-same`, its attributes, and lines of PyTorch and Keras that pad so at these sizes,
+    empty where there are none. The answers are what it does before and after.
     """
 
     before: str
@@ -92,15 +87,10 @@ class Matching(Struct, frozen=True, dict=True):
 
 
 class Rewritten(Operator, frozen=True):
-    """An operator whose padding became a framework's.
+    """An operator whose padding became a framework's for an intent: `same`, `valid` or `causal`.
 
-    Attributes:
-        intent: The intent of its padding: `same`, `valid` or `causal`.
-        before: Its padding before, in words.
-        after: Its padding after.
-        attributes_before: Its attributes of padding before, by name; absent ones are defaults.
-        attributes_after: The same after.
-        answers: What it does before and after, at its sizes, or at some where these are open.
+    Its padding before and after is in words, and in attributes by name, of which absent ones are
+    defaults. The answers are what it does before and after, at its sizes, or at some if open.
     """
 
     intent: Intent
