@@ -62,14 +62,14 @@ def repad_graph(
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
             before, was = sites.described(site.padding, (), site.windows), _attributes(site)
-            sizes, found = _sizes_now(site, analysis), None
-            why = same = f"computes the same in {framework.title}"
+            sizes, found, absent = _sizes_now(site, analysis), None, ""
             try:
                 found = _repadded(context, site, framework, sizes)
             except AbsentError as error:
-                why = str(error)
+                absent = str(error)
             if found is None:
-                kept.append(Unchanged(site.label, site.node.op, before, why, why == same))
+                why = absent or f"computes the same in {framework.title}"
+                kept.append(Unchanged(site.label, site.node.op, before, why, is_same=not absent))
                 continue
             intent, padding = found
             sites.write(graph, site, padding)
