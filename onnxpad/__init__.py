@@ -71,7 +71,6 @@ __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # n
 _CALLS = {"check", "fix", "match", "repad", "show", "validate"}
 _LATER = (
     "numpy.random",
-    "onnxpad.api.fix_validation",
     "onnxpad.inventory",
     "onnxpad.probe.cut",
     "onnxpad.runtimes.providers",

@@ -209,7 +209,7 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
 
 
 ASKING: Final = {
-    "doctor.examine", "frameworks.repadding.intents", "padding.site", "passes.pads",
+    "doctor.examine", "frameworks.repadding.towards", "padding.site", "passes.pads",
     "rewrite.pass_api", "rewrite.run", "rewrite.scopes", "runtimes.providers", "runtimes.worker",
 }  # fmt: skip
 """Modules that ask what is known of one runtime: where another would be named."""
@@ -231,8 +231,6 @@ LEAVES: Final = (
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
     "page", "report.window_drawing",
-    # Models as other packages hold them.
-    "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",

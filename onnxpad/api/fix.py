@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
-from onnxpad.arguments import Arrays, ModelSource, Progress, require_timeout
+from onnxpad.arguments import Arrays, ModelSource, Progress, Source, require_timeout
 from onnxpad.errors import RUNTIME, UsageError
-from onnxpad.finding import Finding, NextOption
+from onnxpad.finding import Assumption, Change, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.process import gc_paused
 from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
-from onnxpad.rewrite.run import AtLast, Barred, Run
+from onnxpad.rewrite.run import AtLast, Barred, Run, RunResult
+
+if TYPE_CHECKING:
+    from onnxpad.validation.result import Validation
 
 
 class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
@@ -60,13 +64,12 @@ class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=Tr
             return None
         from onnxpad.rewrite.next_option import next_option
 
-        def for_targets(run: Run) -> AtLast | None:
+        def again(run: Run) -> AtLast | None:
             run.barred = self._bars
             return _for_targets(run)
 
-        given = self._graph, self.options, self.findings, self._contexts
         with gc_paused():
-            return next_option(*given, for_targets)
+            return next_option(self._graph, self.options, self.findings, self._contexts, again)
 
     def diff(self, names: tuple[str, str]) -> str:
         """A diff of the nodes before and after, as `onnxpad.report.diff.unified_diff` makes it."""
@@ -150,10 +153,8 @@ def fix(
             outcome = run.rewrite()  # analyses, settles, guards
     validation, barred = None, tuple[Finding, ...]()
     if validate:
-        from onnxpad.api.fix_validation import validated
-
         with kinds.limited(run_timeout, graph):
-            found = validated(run, outcome, source, progress, inputs)
+            found = _validated(run, outcome, source, progress, inputs)
         if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} fails on what declares them"
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
@@ -200,6 +201,93 @@ def _for_targets(run: Run) -> AtLast | None:
     return partial(findings_after, targets_of(run.options))
 
 
-def graph_of(result: FixResult) -> Graph:
-    """The graph of a result, for calls that go on with it."""
-    return result._graph
+def folded(
+    model: ModelSource, call: str, run_timeout: float | None, **options: Any
+) -> tuple[Source, FixResult]:
+    """A model as `call` reads it, and with its padding folded, for what goes on with that graph.
+
+    Raises:
+        UsageError: As for `fix`.
+        ModelError: As for `fix`.
+    """
+    require_timeout(run_timeout)
+    source, _ = kinds.source_of(model, call)
+
+    from onnxpad.runtimes import pool
+
+    pool.warm()  # while the model is read
+    return source, fix(model, validate=False, **options)
+
+
+def _validated(
+    run: Run, outcome: RunResult, source: Source, progress: Progress | None, inputs: Arrays | None
+) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
+    """The verdict on a rewritten model; if it fails, on it without the changes responsible.
+
+    Returned are what the run made and kept; the result of running both models on drawn inputs or
+    those given, None where nothing changed; and the findings whose changes were taken back, since
+    the model failed with them. Or why a result that declares sizes fails, whatever is changed.
+    """
+    probe, model = run.probe, run.graph.model
+    if not model.changed:
+        return outcome, None, ()
+
+    from onnxpad.facts.recorded import recorded_sizes
+    from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.validation.result import not_validated, why_not
+    from onnxpad.validation.whole import validate_models
+
+    assert isinstance(probe, NeighbourhoodProbe)
+
+    def verdict(outcome: RunResult) -> Validation:
+        """The verdict on the model as the run has made it, compared with the original."""
+        if model.has_external_data and model.path is None:
+            why = "its external data cannot be found; pass the path of the model"
+            return not_validated(why, probes=probe.count)
+        rewritten, folder = model.to_run()
+        unseen, nodes = _specified(run.decided, outcome.changes), _nodes(run.decided)
+        told = f"compared with the original with pads as specified (--trust spec) for {nodes}"
+        found = validate_models(
+            source if run.decided_model is None else run.decided_model,
+            rewritten,
+            folder=folder,
+            samples=3 if run.domain.given else 1,
+            sizes=run.limits,
+            inputs=inputs,
+            limits=recorded_sizes(run.graph).limits,
+            progress=progress,
+            notes=[f"{told}, which {RUNTIME} reads otherwise"] if nodes and not unseen else (),
+            repairs=_repairs(run.decided, outcome, probe.repaired),
+            given=source,
+            uncompared=unseen,
+        )
+        return replace(found, probes=probe.count)
+
+    found, barred = verdict(outcome), tuple[Finding, ...]()
+    if found.outcome == "failed":
+        from onnxpad.rewrite.heal import healed
+
+        outcome, found, barred = healed(run, verdict, outcome, found)
+        if found.outcome == "failed" and run.domain.declared:
+            return f"{why_not(found)}, whatever is changed"
+    return outcome, found, barred
+
+
+def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
+    """Why the runtime cannot show that a model decided by the specification is right, if so."""
+    late = [each for each in others if Assumption.TRUSTS_SPEC in each.certificate.assumptions]
+    if not late and (others or not decided):
+        return ""
+    nodes = _nodes((*decided, *late))
+    return f"{RUNTIME} computes something else than the specification for {nodes} in the original"
+
+
+def _nodes(changes: Sequence[Change]) -> str:
+    return ", ".join(each.node for each in changes)
+
+
+def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:
+    """Whether a change alone has the runtime compute a tensor, and all changes are certified."""
+    changes = (*decided, *outcome.changes)
+    certified = not any(change.certificate.assumptions for change in changes)
+    return certified and any(each.key[1] in repaired for each in outcome.made)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import fix, graph_of
-from onnxpad.arguments import Arrays, ModelSource, Progress, require_positive, require_timeout
+from onnxpad.api.fix import folded
+from onnxpad.arguments import Arrays, ModelSource, Progress, require_positive
 from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching, Outcome, Repadded
@@ -87,26 +87,21 @@ def match(
     """
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
-    require_timeout(run_timeout)
-    source, same_kind = kinds.source_of(model, "match")
-
-    from onnxpad.runtimes import pool
-
-    pool.warm()  # while the model is read
-    graph, close = graph_of(fix(model, validate=False)), Closeness(rtol, atol)
+    source, fixed = folded(model, "match", run_timeout)
+    graph, close = fixed._graph, Closeness(rtol, atol)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
             found = match_graph(graph, reference, inputs, close, seconds, progress)
         except LimitError as error:
             found = Matching("not matched", reason=f"the model {error}")
     result = MatchResult(
-        name=kinds.name_of(source),
+        name=fixed.name,
         reference=kinds.name_of_arrays(reference),
         inputs=kinds.name_of_arrays(inputs),
         matching=found,
         seconds=time.perf_counter() - start,
         _graph=graph,
-        _same_kind=same_kind,
+        _same_kind=fixed._same_kind,
     )
     if not result.is_changed:
         graph.rollback(0)

@@ -12,7 +12,7 @@ from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import Padded, total_of
 from onnxpad.frameworks.reading import SiteReader
-from onnxpad.frameworks.repadding.intents import op_of
+from onnxpad.frameworks.repadding.towards import op_of
 from onnxpad.graph import Graph
 from onnxpad.inventory import chosen, sites_in
 from onnxpad.padding.crops import Crops
@@ -23,11 +23,7 @@ from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
-    source: Source,
-    model: str,
-    name: str,
-    shapes: Shapes | None = None,
-    dims: Dims | None = None,
+    source: Source, model: str, name: str, shapes: Shapes | None = None, dims: Dims | None = None
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import fix, graph_of
-from onnxpad.arguments import Dims, ModelSource, Progress, Shapes, listed, require_timeout
+from onnxpad.api.fix import folded
+from onnxpad.arguments import Dims, ModelSource, Progress, Shapes, listed
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.table import framework_named
 from onnxpad.frameworks.repadding.towards import repad_graph
@@ -67,16 +67,13 @@ def repad(
     names = [only] if isinstance(only, str) else listed(only)
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
-    require_timeout(run_timeout)
-    source, same_kind = kinds.source_of(model, "repad")
+    sizes = {"shapes": shapes, "dims": dims}
+    _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", **sizes)
 
     from onnxpad.frameworks.repadding.comparing import difference
     from onnxpad.frameworks.repadding.results import Difference
-    from onnxpad.runtimes import pool
 
-    pool.warm()  # while the model is read
-    fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
-    graph = graph_of(fixed)
+    graph = fixed._graph
     before, _ = graph.model.to_run()
     changes, unchanged = repad_graph(graph, framework, names)
     if not changes:
@@ -86,7 +83,7 @@ def repad(
         if changes:
             found = difference(before, *graph.model.to_run(), progress)
     return RepadResult(
-        name=kinds.name_of(source),
+        name=fixed.name,
         to=framework.name,
         title=framework.title,
         changes=changes,
@@ -97,5 +94,5 @@ def repad(
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         _graph=graph,
-        _same_kind=same_kind,
+        _same_kind=fixed._same_kind,
     )

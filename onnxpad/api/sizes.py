@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,11 +59,13 @@ def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
 
     found = list[Lacking]()
     for model in models:
-        with suppress(OSError, OnnxpadError):
-            try:
-                found.append(with_sizes(partial(check, model), sizes)[1])
-            except MismatchError:  # it has the names
-                found.append({})
-            if not all(found):
-                return
+        try:
+            _, lacking = with_sizes(partial(check, model), sizes)
+        except MismatchError:  # it has the names
+            return
+        except (OSError, OnnxpadError):
+            continue
+        if not lacking:
+            return
+        found.append(lacking)
     require_used(found)

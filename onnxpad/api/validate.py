@@ -129,8 +129,7 @@ def validate(
     first = parted(found)
     found = replace(found, padding=tuple(sorted(padding, key=lambda each: each is not first)))
     options = {"": models[0], "--reference": reference, "--inputs": inputs}
-    asked = _may_be_padding(graphs[0], found)
-    following = _match_command({**options, "--rtol": rtol, "--atol": atol}) if asked else ""
+    following = _next(graphs[0], found, {**options, "--rtol": rtol, "--atol": atol})
     return ValidationResult(
         kinds.path_of(original) or "the original",
         "" if rewritten is None else kinds.path_of(rewritten) or "the rewritten model",
@@ -146,22 +145,20 @@ def validate(
     )
 
 
-def _may_be_padding(original: Graph, found: Validation) -> bool:
-    """Whether the original computes something else than the reference, and padding may be why."""
+def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> str:
+    """The command that looks for the right padding, or the call if something is in memory.
+
+    Empty unless the original differs from the reference, and padding may be why.
+    """
     runs = (run for run in found.runs if (run.subject, run.against) == ("original", "reference"))
     if found.ok or all(run.ok or not run.comparisons for run in runs):
-        return False
+        return ""
 
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
     from onnxpad.rewrite.pass_api import Context
 
-    return has_padding_to_vary(Context(original))
-
-
-def _match_command(options: Mapping[str, object]) -> str:
-    """The command that looks for the right padding, or the call if something is in memory."""
-    words = ["onnxpad", "match"]
-    for option, given in options.items():
+    words = ["onnxpad", "match"] if has_padding_to_vary(Context(original)) else []
+    for option, given in options.items() if words else ():
         if not isinstance(given, str | os.PathLike | int | float | None):
             inputs = "" if options["--inputs"] is None else ", inputs=inputs"
             return f"onnxpad.match(model, reference{inputs})"

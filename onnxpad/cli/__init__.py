@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED, report_error
+from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_error, tell_as_json
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
@@ -54,8 +54,6 @@ class _Commands(TyperGroup):
         except Exception as error:
             failure, code = error, None
         if failure is not None or code == INTERRUPTED:
-            from onnxpad.cli.failures import INTERRUPTION, explained, tell_as_json
-
             told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
             report_error(told[1])
             tell_as_json(told, sys.argv[1:] if args is None else list(args))

@@ -10,17 +10,9 @@ from msgspec.structs import replace
 
 from onnxpad.api.sizes import Lacking, require_used, with_sizes
 from onnxpad.arguments import models_below
+from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
-from onnxpad.cli.output import (
-    deliver,
-    is_many,
-    options_for,
-    report_beside,
-    report_error,
-    require_page,
-    screen,
-    write,
-)
+from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.options import Options
@@ -28,9 +20,6 @@ from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
-
-_MOST = 4
-"""Paths that a command names."""
 
 
 @takes(
@@ -43,8 +32,8 @@ def check(asked: Asked) -> int:
     Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
     unreadable model (the others are still reported).
     """
-    require_page(asked, *asked.paths)
-    if is_many(asked):  # a folder alone is told as it always was
+    output.require_page(asked, *asked.paths)
+    if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import checked, over_all
         from onnxpad.folders import paths
 
@@ -60,7 +49,6 @@ def check(asked: Asked) -> int:
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
-        from onnxpad.cli.failures import explained
         from onnxpad.report import CheckReport, FileReport
 
     files, lacking = list[FileReport](), list[Lacking]()
@@ -83,7 +71,7 @@ def check(asked: Asked) -> int:
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
-            report_error(file.error)
+            output.report_error(file.error)
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,
@@ -135,15 +123,12 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     paths = [file.path for file in files if any(each.fixable for each in file.findings)]
     if not paths:
         return ""
-    asked = [*map(str, given)] if len(given) <= _MOST else ["MODEL..."]
+    asked = [*map(str, given)] if len(given) <= 4 else ["MODEL..."]  # more are not read
     names = asked if len(paths) > 1 else paths  # the folders and patterns that were named, too
     named = [f"./{each}" if each.startswith("-") else each for each in names]
     told = f"onnxpad fix {shown(shlex.join(named))}"
     told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
     return told + " and the same options" * is_optioned
-
-
-_EMPTY = ModelError("no .onnx file in this folder")
 
 
 def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
@@ -161,7 +146,7 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             models = [*map(Path, models_below(argument, unread))]
         if not models and len(found) == before:
-            found.setdefault(argument, _EMPTY)
+            found.setdefault(argument, ModelError("no .onnx file in this folder"))
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found

@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arguments import codes_given
-from onnxpad.cli.gone import instead
-from onnxpad.cli.options import FILES, Asked, above
+from onnxpad.cli.options import FILES, Asked, above, instead
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Style
@@ -104,7 +103,8 @@ def _read_in(folder: Path) -> Read:
     codes = partial(codes_given, known=every_code())
     try:
         said: dict[str, Any] = {
-            "target": tuple(_target(path.parent, each) for each in targets),
+            # The path of a target's file is from the folder of the configuration.
+            "target": tuple(str(path.parent / e) if e.endswith(".toml") else e for e in targets),
             "style": keys.style,
             "select": codes("select", keys.select),
             "ignore": codes("ignore", keys.ignore),
@@ -116,11 +116,6 @@ def _read_in(folder: Path) -> Read:
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return path, {key: value for key, value in said.items() if value}
-
-
-def _target(folder: Path, name: str) -> str:
-    """A target; the path of a file is from the folder of the configuration."""
-    return str(folder / name) if name.endswith(".toml") else name
 
 
 def _fits(folder: Path, pattern: str, model: Path) -> bool:

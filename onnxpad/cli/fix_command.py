@@ -74,9 +74,8 @@ def _fix_one(asked: Asked) -> int:
 
     result = called(asked, api.fix, model, validate=not asked.no_validate, **options)
     fails = result.outcome is Outcome.INVALID
-    difference = None
-    if asked.diff:
-        difference = result.diff((str(model), str(model if asked.in_place else target)))
+    names = str(model), str(model if asked.in_place else target)
+    difference = result.diff(names) if asked.diff else None
     report = saved(
         asked,
         replace(result, config=config),

@@ -20,7 +20,7 @@ from onnxpad.finding import Severity
 from onnxpad.folders.paths import models_in
 
 if TYPE_CHECKING:
-    from onnxpad.report import Configured, FileOutcome
+    from onnxpad.report import Configured
 
 _APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
     *("form", "check_form", "quiet", "verbose")
@@ -91,14 +91,10 @@ def over_all(
         write(json_of(report))
     else:
         lines = report.text(Screen(None, is_painted())).splitlines(keepends=True)
-        told = zip(lines, [*made, *[None] * (len(lines) - len(made))], strict=True)
-        write("".join(line for line, each in told if not asked.quiet or (each and _is_told(each))))
+        pairs = zip(lines, made, strict=False)  # of the models alone
+        needed = [line for line, each in pairs if each.exit_code or each.older]
+        write("".join(needed if asked.quiet else lines))
     return report.exit_code
-
-
-def _is_told(outcome: FileOutcome) -> bool:
-    """Whether a quiet run tells of a model."""
-    return bool(outcome.exit_code or outcome.older)
 
 
 def partners(old: Path, new: Path) -> dict[Path, Path]:

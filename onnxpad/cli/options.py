@@ -22,7 +22,6 @@ from onnxpad.options import TYPED, Options, Typed, Unasked
 FILES = ("onnxpad.toml", "pyproject.toml")
 """Names of configurations; in one folder the first counts."""
 
-
 Format = enum.StrEnum("Format", ["TEXT", "JSON"])
 CheckFormat = enum.StrEnum("CheckFormat", ["TEXT", "JSON", "SARIF", "GITHUB"])
 
@@ -47,20 +46,10 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
         "model": _told("The model.", Path, "MODEL"),
         "paths": _told("Models, or folders to search for them.", list[Path], "PATH..."),
-        "models": _told(
-            "The model; or several, folders, and patterns such as 'exported/**/*.onnx'.",
-            list[Path],
-            "MODEL...",
-        ),
+        "models": _told("Models, folders, or patterns as 'a/**/*.onnx'.", list[Path], "MODEL..."),
         "original": _told("The model to compare with, or a folder.", Path, "ORIGINAL"),
-        "rewritten": _told(
-            "The model to check, or a folder with the same paths; or give --reference.",
-            Path,
-            "[REWRITTEN]",
-        ),
-        "codes": _told(
-            "Codes or prefixes of codes (PAD1), or words of reports.", _LIST, "[CODE]..."
-        ),
+        "rewritten": _told("The new model or folder; or give --reference.", Path, "[REWRITTEN]"),
+        "codes": _told("Codes, prefixes (PAD1), or words of reports.", _LIST, "[CODE]..."),
         "names": _told("Targets, as NAME[-VARIANT][@VERSION], or files.", _LIST, "[NAME]..."),
         "page": _told("The page to show; without it, all are listed.", str, "[PAGE]"),
     },
@@ -68,18 +57,12 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "output": _told("The file to write; replaces an older one.", Path, "FILE", "--output -o"),
         "in_place": Typed("Replace the model."),
         "inputs": _told("Inputs to run on: .npz, .npy, or a folder of test data.", Path, "PATH"),
-        "reference": _told(
-            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of test data.",
-            Path,
-            "PATH",
-        ),
+        "reference": _told("A framework's inputs and outputs, in the same forms.", Path, "PATH"),
         "keep_invalid": Typed("Write the result although it is invalid."),
     },
     "Operator": {
         "node": _told("The node of the model, or a pattern.", str, "NAME"),
-        "nodes": _told(
-            "Show this node, Pad or tensor in full. Repeatable.", _LIST, "NAME", "--node"
-        ),
+        "nodes": _told("Show a node, Pad or tensor in full. Repeatable.", _LIST, "NAME", "--node"),
         "op": _told("conv, maxpool, avgpool or convtranspose.", str, "OP"),
         "size": _numbers("Elements of the data on each axis, as 224x160."),
         "kernel": _numbers("Size of the window: one number, or one per axis."),
@@ -98,8 +81,8 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         ),
         "only": _told("Only these", _LIST, "NAMES"),
         "convention": _told(
-            "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
-            "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
+            "Warn of operators that do not pad as this framework does, such as tensorflow or "
+            "pytorch. (--select PAD6 says what fits.)",
             str,
             "NAME",
         ),
@@ -121,30 +104,19 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "atol": _told("Allowed difference, absolute.", float),
     },
     "Many models": {
-        "jobs": _told(
-            "How many models at once, in processes of their own: a line for each, the worst first.",
-            int,
-        ),
+        "jobs": _told("How many models at once: a line for each, the worst first.", int),
         "time_limit": _told("Seconds after which a model is given up.", float, "SECONDS"),
-        "resume": _told(
-            "Take from this file what unchanged models have given, and keep the rest there.",
-            Path,
-            "FILE",
-        ),
+        "resume": _told("Take from it what unchanged models gave; keep the rest.", Path, "FILE"),
     },
     "Report": {
         "form": Typed("Format of the report.  [default: text]", "--format", Format),
         "check_form": Typed("Format of the report.  [default: text]", "--format", CheckFormat),
         "html": _told("Write the report as a page, too.", Path, "FILE"),
-        "quiet": Typed(
-            "No progress bar, and no report unless something needs attention. JSON is written all "
-            "the same.",
-            "--quiet -q",
-        ),
+        "quiet": Typed("No bar; no report but JSON where nothing needs attention.", "--quiet -q"),
         "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
         "loud": Typed(
-            "Everything: every change, proof, reason and run; or no progress bar, and no report "
-            "unless something needs attention.",
+            "Everything: every change, proof, reason and run; or no bar, and no report but JSON "
+            "where nothing needs attention.",
             "--verbose/--quiet -v/-q",
             bool | None,
         ),
@@ -278,3 +250,31 @@ def above(model: Path) -> list[Path]:
     except OSError:  # the working folder was removed
         return []
     return [*place.parents, here, *here.parents]
+
+
+GONE = {
+    "--html": "--html of another command, or onnxpad docs PAGE, which prints a page as Markdown",
+    "--check": "onnxpad check, or onnxpad fix --diff, which writes nothing",
+    "--external-data": "save(FILE, external_data='inline') of the result in Python",
+    "--keep-invalid": "save(FILE, keep_invalid=True) of the result in Python",
+    "--run-timeout": "the call's run_timeout=SECONDS in Python",
+    "--target-only": "the call's target_only=True in Python",
+    "--symmetric-transpose": "--target onnxruntime-cuda",
+    "--inputs": "onnxpad validate MODEL RESULT --inputs FILE",
+    "--reference": "onnxpad validate MODEL RESULT --reference FILE",
+    "--exit-zero": "|| test $? = 1 behind the command",
+    "--statistics": "the last line of the report, or --format json",
+    "--time": "a benchmark, such as onnxruntime_perf_test",
+    "--baseline": "per-file-ignores in onnxpad.toml",
+    "ignore": "per-file-ignores in onnxpad.toml, or --ignore CODE",
+    "config": "fix, check or show, whose reports say which configuration holds",
+    "shapes": "--shape [INPUT=]SIZES",
+    "dims": "--dim NAME=SIZE",
+    "junit": "sarif, github or json",
+}
+"""Commands, options, their values, and keys of configurations that went; what serves instead."""
+
+
+def instead(name: str) -> str:
+    """The end of the error about what went; empty for any other."""
+    return f"; use {GONE[name]}" if name in GONE else ""

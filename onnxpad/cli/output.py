@@ -1,7 +1,7 @@
-"""What commands have in common: where they may write, the call, the files and the report.
+"""What commands have in common: where they may write, the call, the files, and what is told.
 
-The report goes to stdout, a line for each error to stderr. Whether files may be written is asked
-before any work is done.
+The report goes to stdout, a line for each error, which names the mend, to stderr. Whether files may
+be written is asked before any work is done.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from glob import has_magic
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from msgspec.structs import replace
 
-from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.cli.options import FILES, MANY, Asked, above, instead, options_given
+from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shortened
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
@@ -32,7 +33,15 @@ if TYPE_CHECKING:
     from onnxpad.report.layout import Screen
 
 R = TypeVar("R", bound=Any)
-INTERRUPTED, BROKEN_PIPE = 130, 141
+INTERNAL, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
+
+Failure = tuple[str, str, int]
+"""Why a command ends without a report: the kind, what is wrong and how to mend it, the exit code.
+
+The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
+`crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
+"""
+INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
 
 
 def report_error(message: str) -> None:
@@ -298,6 +307,65 @@ def _require_file(path: Path, option: str, *given: Path | None) -> None:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and one.samefile(other)
+    is_one = os.path.realpath(one) == os.path.realpath(other)
+    return is_one or (one.exists() and other.exists() and one.samefile(other))
+
+
+def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
+    """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
+    if wants_json(words):
+        from onnxpad.report.json import Failed, json_of
+
+        kind, message, code = failure
+        command = words[0] if not words[0].startswith("-") else ""
+        with suppress(OutputError, typer.Exit):
+            write(json_of(Failed(command, code, kind, message)))
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON; it may be wrong in other ways.
+
+    >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
+    (True, False)
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    return ("--format", "json") in pairwise(options) or "--format=json" in options
+
+
+def explained(error: Exception) -> Failure:
+    """The kind, message and exit code that an exception stands for."""
+    if isinstance(error, OnnxpadError):
+        return error.kind, str(error), error.exit_code
+    # typer's family of usage errors has no public base class that all its versions share.
+    if callable(message := getattr(error, "format_message", None)):
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return "usage", f"{_corrected(message())}{hint}", 2
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return "system", shortened(f"{place}{error.strerror}"), 2
+    return "internal", _internal(error), INTERNAL
+
+
+def _corrected(message: str) -> str:
+    """The message of a usage error of typer, with what serves instead of what is wrong."""
+    message = " ".join(message.split())
+    what = r"No such (?:option:?|command) '?([\w-]+)|'([^']*)' is not one of (.*)"
+    found = re.search(what, message)
+    if found and (said := instead(found[1] or found[2])):
+        message = re.sub(r"\.? (\(Possible options:|Did you mean) .*$", "", message)
+    else:
+        said = meant(found[2], re.findall(r"'([^']*)'", found[3])) if found and found[2] else ""
+    return shortened(message).rstrip(".") + said
+
+
+def _internal(error: Exception) -> str:
+    """The message for a defect in onnxpad; ONNXPAD_DEBUG=1 prints the whole traceback."""
+    import traceback
+
+    if os.environ.get("ONNXPAD_DEBUG"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return shortened(f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}")

@@ -123,11 +123,6 @@ class Site(Struct, frozen=True, eq=False):
         """Whether its average leaves padding out, unless `count_include_pad` is set."""
         return isinstance(self.op, WindowOp) and self.row.padding is Fill.EXCLUDED
 
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Equal for operators that one line of a program may have written."""
-        return self.node.op, self.windows, self.padding
-
 
 class SiteReader:
     """Reads the sites of one graph, which must stay as it is."""
@@ -136,9 +131,7 @@ class SiteReader:
         self, graph: Graph, analysis: Analysis, barred: Collection[int] = frozenset()
     ) -> None:
         """Looks for `Pad`s at once; `barred` are identities of those that belong elsewhere."""
-        self._graph = graph
-        self._analysis = analysis
-        self._barred = barred
+        self._graph, self._analysis, self._barred = graph, analysis, barred
         self._terms = Reader(graph, analysis)
         self._pads = [node for node in graph.nodes if is_pad(graph, node)]
         for tensor in (node.outputs[0] for node in self._pads if id(node) in barred):

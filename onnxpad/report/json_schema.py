@@ -19,8 +19,8 @@ from onnxpad.report.json import SCHEMA, Failed, keys_of
 _NAMES = {
     name: value
     for module in (
-        *("doctor.examine", "frameworks.conventions.reaching"),
-        *("frameworks.conventions.explanation", "frameworks.repadding.results", "inventory"),
+        *("doctor.examine", "frameworks.conventions.explanation"),
+        *("frameworks.repadding.results", "inventory"),
         *("targets.target", "validation.result"),
         *("report", "report.json"),
     )

@@ -17,9 +17,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.api import ir_model
+from onnxpad.api import kinds as ir_model
 from onnxpad.api.fix import FixResult
-from onnxpad.api.ir_model import _tensors, serialised, serialised_export, taken
+from onnxpad.api.kinds import _tensors, serialised, serialised_export, taken
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.graph import Graph

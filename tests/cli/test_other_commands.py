@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import asdict
 
 import onnxpad.doctor.examine
-from onnxpad.cli.gone import GONE
+from onnxpad.cli.options import GONE
 from onnxpad.doctor.examine import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Assumption
 from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS

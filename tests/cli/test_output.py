@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli.failures import explained, tell_as_json, wants_json
-from onnxpad.cli.gone import GONE
-from onnxpad.cli.output import is_painted, write
+from onnxpad.cli.options import GONE
+from onnxpad.cli.output import explained, is_painted, tell_as_json, wants_json, write
 from onnxpad.errors import ModelError, OutputError, UsageError
 from tests.support.rows import each_row
 

@@ -12,7 +12,7 @@ import pytest
 
 from onnxpad import __main__ as program
 from onnxpad import cli, process
-from onnxpad.cli import failures
+from onnxpad.cli import output
 from tests.support.rows import each_row
 
 
@@ -44,7 +44,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(process, "was_interrupted", lambda: failing.get("asked", False))
     monkeypatch.setattr(gc, "set_threshold", noted("threshold"))
     monkeypatch.setattr(cli, "app", noted("app"))
-    monkeypatch.setattr(failures, "tell_as_json", noted("json"))
+    monkeypatch.setattr(output, "tell_as_json", noted("json"))
     monkeypatch.setattr(atexit, "_run_exitfuncs", noted("atexit"))
     monkeypatch.setattr(sys, "getprofile", lambda: failing.get("profile"))
     monkeypatch.setattr(sys, "gettrace", lambda: failing.get("trace"))

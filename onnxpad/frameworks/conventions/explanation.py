@@ -1,36 +1,41 @@
-"""Conventions compared for one operator: at its size, and at all others.
+"""Conventions compared for one operator: at its size, and at all others; and what gives a size.
 
 Away from the smallest sizes everything repeats with the stride, so at other sizes the conventions
-are evaluated at one long size for each remainder.
+are evaluated at one long size for each remainder. For an output size that is wanted, numbers are
+tried one by one, below extent and stride together: more makes whole windows of padding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import lcm
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
+from onnxpad.arithmetic.window import Window, halves
+from onnxpad.frameworks.conventions.question import (
+    Answer,
+    Axis,
+    AxisAnswer,
+    Op,
+    PaddingRule,
+    Question,
+    output_of,
+)
 from onnxpad.frameworks.conventions.table import CONVENTIONS, Convention
 
 _LONGEST = 4096
+_MOST = 64
 
 
 class About(Struct, frozen=True):
-    """The node of a model that an explanation is about.
+    """The node that an explanation is about, in a model by its path, empty for one in memory.
 
-    Attributes:
-        model: Path of the model, as given; empty for one in memory.
-        node: Name of the node; in a body or function, with the way to it.
-        padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
-        own: The padding that the model has there, its own and that of `Pad`s in front; None if it
-            is not known.
-        ceil_mode: Whether it is a pool that rounds up.
+    Its name has the way to it in a body or function. `padded` are the sizes of its data with the
+    `Pad`s in front of it, empty without any; `own` is its padding, with that of these `Pad`s, None
+    if it is not known; `ceil_mode` says whether it is a pool that rounds up.
     """
 
     model: str
@@ -50,13 +55,9 @@ class Period(Struct, frozen=True):
 class Survey(Struct, frozen=True):
     """Conventions compared at all long sizes, all axes having one remainder.
 
-    Attributes:
-        classes: The conventions that compute the same at this size and all long ones, in sets; each
-            is in one.
-        period: The common multiple of the strides, with which everything repeats.
-        since: A size from which on it does.
-        periods: The conventions that compute the same at sizes of some remainders; none where the
-            period is longer than 4,096.
+    `classes` has those that compute the same at this size and all long ones, in sets; each is in
+    one. With the period, the common multiple of the strides, everything repeats, `since` a size;
+    `periods` has those that compute the same at some remainders, unless it is above 4,096.
     """
 
     classes: tuple[tuple[str, ...], ...]
@@ -175,3 +176,183 @@ def _effects(question: Question, row: Convention) -> Hashable:
     """The effect of a convention; None where it does not exist."""
     found = row.asked(question)
     return None if isinstance(found, str) else found.effects(question.op)
+
+
+class Totals(Struct, frozen=True):
+    """Sums `begin + end` that give a size of the output: each from the least to the most does.
+
+    Of a transposed convolution it is one, less its output_padding. With `ceil_mode` it is about
+    a pool that rounds up with pads divided evenly; otherwise any division gives the size.
+    """
+
+    least: int
+    most: int
+    ceil_mode: bool = False
+
+
+class Need(Struct, frozen=True):
+    """The need of an output size on an axis of some size: the sums of pads that give it, if any do.
+
+    `bare` is the output size without padding, and `nearest` the nearest that some padding gives.
+    """
+
+    size: int
+    output: int
+    bare: int
+    totals: tuple[Totals, ...]
+    nearest: int
+
+
+class NumberChange(Struct, frozen=True):
+    """A change of one thing that gives an axis of a model the output size asked for.
+
+    That is its `begin`, `end`, `output_padding` or `ceil_mode`, which is `now` what the model has:
+    each number from the least to the most gives the size.
+    """
+
+    axis: int
+    what: str
+    now: int
+    least: int
+    most: int
+
+
+class Reach(Struct, frozen=True):
+    """The needs of an output size, axis by axis, and the paddings that meet them.
+
+    `conventions` has those of each convention, 64 at most, the least numbers first; `refused` says
+    why others have none. `explicit` is one in numbers, divided evenly, if there is one. `changes`
+    give the size in the model that an explanation is about.
+    """
+
+    output: tuple[int, ...]
+    needs: tuple[Need, ...]
+    conventions: Mapping[str, tuple[Answer, ...]]
+    refused: Mapping[str, str]
+    explicit: Answer | None
+    changes: tuple[NumberChange, ...] = ()
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether some padding gives it."""
+        return all(need.totals for need in self.needs)
+
+
+def reached(question: Question, output: Sequence[int], rows: Mapping[str, Convention]) -> Reach:
+    """The need of an output size, and the paddings of some conventions that meet it.
+
+    Only a padding or output_padding that the question gives is tried, if it gives one. The
+    conventions are some that have a rule for the operator.
+    """
+    wanted, axes = tuple(output), question.axes
+    needs = tuple(need(question.op, *pair) for pair in zip(axes, wanted, strict=True))
+    told = {name: _answers(row, question, wanted) for name, row in rows.items()}
+    found = {name: () if isinstance(each, str) else each for name, each in told.items()}
+    refused = {name: each for name, each in told.items() if isinstance(each, str)}
+    is_possible = all(each.totals for each in needs)
+    explicit = Answer(tuple(map(_explicit, axes, needs))) if is_possible else None
+    return Reach(wanted, needs, found, refused, explicit)
+
+
+def need(op: Op, axis: Axis, output: int) -> Need:
+    """The need of an output size on one axis."""
+    size, window, given = axis.size, axis.window, axis.output_padding or 0
+    bare = output_of(op, size, window, (0, 0), given, ceil=False)
+    if op == "convtranspose":
+        crop, most = bare - given - output, _appended(axis)[-1]
+        totals = (Totals(crop, crop),) if crop + most >= 0 else ()
+        return Need(size, output, bare, totals, min(output, bare - given + most))
+    # With `whole` the last window ends with the line; other sums differ by less than two strides.
+    whole, sums = (output - 1) * window.stride + window.extent - size, list[Totals]()
+    near = range(max(whole - 2 * window.stride, 0), max(whole + 2 * window.stride, 0))
+    for ceil in (False,) if op == "conv" else (False, True):
+        each = [(total, halves(total, "end")) for total in near]
+        gives = [
+            total
+            for total, pads in each
+            if not (ceil and pads[1] >= window.kernel)
+            and output_of(op, size, window, pads, 0, ceil=ceil) == output
+        ]
+        sums += [Totals(gives[0], gives[-1], ceil)] if gives else []
+    return Need(size, output, bare, tuple(sums), output if sums else bare)
+
+
+def _appended(axis: Axis) -> Sequence[int]:
+    """The output_paddings that a transposed convolution may have."""
+    if axis.output_padding is not None:
+        return (axis.output_padding,)
+    return range(max(axis.window.stride, axis.window.dilation))
+
+
+def _explicit(axis: Axis, found: Need) -> AxisAnswer:
+    """The least padding in numbers that gives a size, divided evenly."""
+    total = found.totals[0].least
+    appended = max(-total, 0) if axis.output_padding is None else axis.output_padding
+    begin, end = halves(total + appended, "end")
+    return AxisAnswer(axis.size, axis.window, begin, end, found.output, appended)
+
+
+def _answers(
+    row: Convention, question: Question, output: tuple[int, ...]
+) -> tuple[Answer, ...] | str:
+    """The paddings of a convention that give an output size, or why there is none."""
+    rule, told = row.rules[question.op], list[Answer | str]()
+    pairs = zip(question.axes, output, strict=True)
+    choices = [[*_numbers(rule, question.op, *pair)] for pair in pairs]
+    for index in range(min(max(map(len, choices)), _MOST) if all(choices) else 0):
+        each = [numbers[min(index, len(numbers) - 1)] for numbers in choices]
+        pads, more = (None if None in one else one for one in zip(*each, strict=True))
+        told.append(row.asked(replace(question, padding=pads, output_padding=more)))
+    found = [each for each in told if isinstance(each, Answer) and each.output == output]
+    if found:
+        return tuple(dict.fromkeys(found))
+    refused = [each for each in told if isinstance(each, str)]
+    if not refused and rule.takes and question.padding is None:
+        return "no number for both sides gives it"
+    why = refused[0] if refused else row.asked(question)
+    return why if isinstance(why, str) else f"gives {'x'.join(map(str, why.output))}"
+
+
+def _numbers(
+    rule: PaddingRule, op: Op, axis: Axis, output: int
+) -> Iterator[tuple[int | None, int | None]]:
+    """The paddings of a user by which a rule gives a size, each with the least output_padding."""
+    is_open, transposed = rule.takes and axis.padding is None, op == "convtranspose"
+    for pad in range(axis.window.extent + axis.window.stride) if is_open else [axis.padding]:
+        more = axis.output_padding
+        if transposed and more is None:
+            least = replace(axis, padding=pad, output_padding=0)
+            more = max(output - rule.padding(least, transposed=True).output, 0)
+        for padded in sorted({bool(pad), True}):  # or along another axis
+            asked = replace(axis, padding=pad, output_padding=more, padded=padded)
+            gives = rule.padding(asked, transposed=transposed).output == output
+            if gives and (more or 0) in _appended(axis):
+                yield pad, more
+                break
+
+
+def changes_to(
+    op: Op, own: Answer, output: Sequence[int], ceil_mode: bool
+) -> Iterator[NumberChange]:
+    """The changes of one thing that give an axis of a model the output size asked for."""
+
+    def given(axis: AxisAnswer, ceil: bool) -> int:
+        pads = axis.begin, axis.end
+        return output_of(op, axis.size, axis.window, pads, axis.output_padding, ceil=ceil)
+
+    turned = "pool" in op and [given(axis, not ceil_mode) for axis in own.axes] == [*output]
+    for place, (axis, wanted) in enumerate(zip(own.axes, output, strict=True)):
+        if axis.output == wanted:
+            continue
+        if turned:
+            yield NumberChange(place, "ceil_mode", int(ceil_mode), *(int(not ceil_mode),) * 2)
+        window = axis.window
+        for what in ("end", "begin", *["output_padding"] * (op == "convtranspose")):
+            now: int = getattr(axis, what)
+            most = window.kernel if ceil_mode else now + window.extent + window.stride
+            if what == "output_padding":
+                most = max(window.stride, window.dilation)
+            tried = ((number, replace(axis, **{what: number})) for number in range(most))
+            numbers = [number for number, each in tried if given(each, ceil_mode) == wanted]
+            if numbers:
+                yield NumberChange(place, what, now, numbers[0], numbers[-1])

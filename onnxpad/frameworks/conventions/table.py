@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
-from onnxpad.frameworks.conventions.rules import PaddingRule
+from onnxpad.frameworks.conventions.question import OPS, Answer, Op, PaddingRule, Question
 from onnxpad.options import check_choice
 
 
@@ -27,13 +26,10 @@ class AbsentError(UsageError):
 
 
 class Convention(Struct, frozen=True):
-    """A framework's way to pad.
+    """A framework's way to pad, with where it is written down.
 
-    Attributes:
-        name: Its name.
-        source: Where it is written down.
-        rules: What it does with each operator for which it exists.
-        counts: Whether its average pools divide by the padding that they read, too, by default.
+    It has a rule for each operator for which it exists. Where it `counts`, average pools divide by
+    the padding that they read, too, by default.
     """
 
     name: str

@@ -27,13 +27,11 @@ _Answers = tuple[Answer | None, ...]
 
 
 class Fit(Struct, frozen=True):
-    """Whether an operator fits a framework.
+    """Whether a framework can pad so that it computes the same as an operator.
 
-    Attributes:
-        holds: Whether the framework can pad so that it computes the same.
-        pads: Its pads otherwise: those of a pool if it can have them, else those for the purpose of
-            the padding; None where they depend on an open size, or it has no such padding.
-        same_at: The remainders by the stride of the sizes at which it is the same, if `sometimes`.
+    If not, `pads` are its own: those of a pool if it can have them, else those for the purpose of
+    the padding; None where they depend on an open size, or there are none. Where it sometimes can,
+    `same_at` are the remainders by the stride of such sizes.
     """
 
     holds: Holds
@@ -44,13 +42,9 @@ class Fit(Struct, frozen=True):
 class Case(Struct, frozen=True, eq=False, dict=True):
     """The facts that decide which conventions an operator fits; operators that are alike share it.
 
-    Attributes:
-        op: The kind of operator.
-        windows: One per axis.
-        samples: The sizes to look at, for each axis: each gives other windows.
-        padding: How it pads in total.
-        over_pad: Whether it counts padding only since it averages over a `Pad`, as in any
-            framework.
+    Each axis has a window, and samples: the sizes to look at, each of which gives other windows.
+    The padding is that in total; with `over_pad` it is counted only since the operator averages
+    over a `Pad`, as in any framework.
     """
 
     op: Op
@@ -180,17 +174,17 @@ _CASE = lru_cache(maxsize=4096)(Case)
 def case_of(
     op: Op,
     windows: Sequence[Window],
-    sizes: Sequence[Extent],
+    sizes: Sequence[Extent | None],
     padding: Padding,
     *,
     over_pad: bool = False,
 ) -> Case:
-    """What decides which conventions an operator with this total padding fits."""
+    """What decides which conventions an operator with this total padding fits; None is open."""
     samples = tuple(_samples(*pair) for pair in zip(sizes, windows, strict=True))
     return _CASE(op, tuple(windows), samples, padding, over_pad)
 
 
-def _samples(size: Extent, window: Window) -> tuple[int, ...]:
+def _samples(size: Extent | None, window: Window) -> tuple[int, ...]:
     """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
     if isinstance(size, int):
         return (size,)

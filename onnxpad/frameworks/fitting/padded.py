@@ -13,9 +13,8 @@ from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.fitting.case import Case, case_of
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import counted_at_first
+from onnxpad.frameworks.repadding.towards import counted_at_first, op_of
 from onnxpad.graph import Node
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
@@ -33,11 +32,8 @@ Left = tuple[Context, Node, str]
 class Padded(Struct, frozen=True, eq=False):
     """A window operator with all padding that its own could be, as conventions are about that.
 
-    Attributes:
-        site: The operator.
-        context: The graph that it is in.
-        sizes: The spatial sizes of the data that is padded.
-        case: How it pads in total, and which conventions that fits.
+    The sizes are the spatial ones of the data that is padded. The case has how it pads in total,
+    and which conventions that fits.
     """
 
     site: Site

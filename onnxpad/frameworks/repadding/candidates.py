@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.window import ODD, Side, Window
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError, Intent
+from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.intents import expressed, op_of, questions_of
 from onnxpad.frameworks.repadding.search import TIERS
+from onnxpad.frameworks.repadding.towards import expressed, op_of
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 
@@ -52,7 +53,7 @@ def _answer(name: str, intent: Intent, op: Op, windows: tuple[Window, ...]) -> P
     if op == "convtranspose" or not some:
         some = [*range(len(windows))]
     slid = tuple(windows[at] for at in some)
-    asked = questions_of(op, slid, (None,) * len(slid))
+    asked = case_of(op, slid, (None,) * len(slid), Padding(None)).questions
     try:
         padding = expressed(asked, [FRAMEWORKS[name].answer(intent, each) for each in asked])
     except AbsentError:

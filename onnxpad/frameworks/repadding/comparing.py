@@ -147,10 +147,7 @@ def bits(wanted: Wanted, found: Found, residual: float) -> float:
 
 
 def difference(
-    original: Source,
-    changed: bytes,
-    folder: Path | None = None,
-    progress: Progress | None = None,
+    original: Source, changed: bytes, folder: Path | None = None, progress: Progress | None = None
 ) -> Difference:
     """How much the outputs of a model change: both run on drawn inputs, with optimisation off.
 

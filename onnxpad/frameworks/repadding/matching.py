@@ -20,19 +20,10 @@ from onnxpad.arguments import Arrays, Progress
 from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import options_of
-from onnxpad.frameworks.repadding.comparing import (
-    Closeness,
-    Found,
-    Key,
-    Trial,
-    apart,
-    bits,
-    trial,
-)
-from onnxpad.frameworks.repadding.intents import answers_of, lines_of
+from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
-from onnxpad.frameworks.repadding.sites import described
+from onnxpad.frameworks.repadding.towards import answers_of, lines_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -151,7 +142,7 @@ class _Task:
         self._ways.pop((0,) * len(found), None)
         alike: dict[object, tuple[int, ...]] = {}
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            key = site.signature, tuple(each.padding for each in options)
+            key = site.node.op, site.windows, tuple(each.padding for each in options)
             alike[key] = (*alike.get(key, ()), place)
         self._groups = tuple(group for group in alike.values() if len(group) > 1)
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
@@ -211,8 +202,7 @@ class _Task:
         if base.solved:
             return replace(result, outcome="matches already")
         noise = trial(self._outputs("off"), self._outputs("full"), Closeness())
-        if noise.greatest == math.inf:
-            noise = trial({}, {}, Closeness())
+        noise = trial({}, {}, Closeness()) if noise.greatest == math.inf else noise
         self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
         result = replace(result, noise=noise.greatest)
         if self._trial(self._start).solved or self.nearness("full").solved:
@@ -327,8 +317,8 @@ class _Task:
                 yield Repadded(
                     site.label,
                     site.node.op,
-                    described(site.padding, before.get(place, ()), site.windows),
-                    described(padding, sizes, site.windows),
+                    sites.described(site.padding, before.get(place, ()), site.windows),
+                    sites.described(padding, sizes, site.windows),
                     option.name,
                     attributes(padding),
                     lines["pytorch"],

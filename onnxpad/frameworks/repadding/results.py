@@ -23,13 +23,10 @@ class Operator(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """A convention of the whole model that was tried.
+    """A convention of the whole model that was tried, with how many operators it changes.
 
-    Attributes:
-        name: Its name.
-        error: The greatest difference from the reference, relative to the range of the output;
-            infinite where the model does not run or gives other shapes.
-        operators: How many operators it changes.
+    The error is the greatest difference from the reference, relative to the range of the output;
+    infinite where the model does not run or gives other shapes.
     """
 
     name: str
@@ -40,14 +37,9 @@ class Tried(Struct, frozen=True):
 class Repadded(Operator, frozen=True):
     """An operator whose padding became the one with which the reference is reproduced.
 
-    Attributes:
-        before: Its padding before, in words.
-        after: Its padding after.
-        name: Where the padding comes from, such as `tensorflow-same`.
-        attributes: Its attributes of padding after, by name.
-        pytorch: A line of PyTorch that pads so at these sizes; empty where there is none.
-        keras: The same of Keras.
-        answers: What it does before and after, at its sizes.
+    Its padding before and after is in words, with the name of where that comes from, such as
+    `tensorflow-same`, its attributes, and lines of PyTorch and Keras that pad so at these sizes,
+    empty where there are none. The answers are what it does before and after.
     """
 
     before: str
@@ -95,15 +87,10 @@ class Matching(Struct, frozen=True, dict=True):
 
 
 class Rewritten(Operator, frozen=True):
-    """An operator whose padding became a framework's.
+    """An operator whose padding became a framework's for an intent: `same`, `valid` or `causal`.
 
-    Attributes:
-        intent: The intent of its padding: `same`, `valid` or `causal`.
-        before: Its padding before, in words.
-        after: Its padding after.
-        attributes_before: Its attributes of padding before, by name; absent ones are defaults.
-        attributes_after: The same after.
-        answers: What it does before and after, at its sizes, or at some where these are open.
+    Its padding before and after is in words, and in attributes by name, of which absent ones are
+    defaults. The answers are what it does before and after, at its sizes, or at some if open.
     """
 
     intent: Intent
@@ -115,12 +102,9 @@ class Rewritten(Operator, frozen=True):
 
 
 class Unchanged(Operator, frozen=True):
-    """An operator whose padding stays.
+    """An operator whose padding stays, with why; the padding in words, empty if it is not read.
 
-    Attributes:
-        padding: Its padding, in words; empty where it could not be read.
-        reason: Why it stays.
-        is_same: Whether it is known to compute the same in the framework.
+    `is_same` says whether it is known to compute the same in the framework.
     """
 
     padding: str
@@ -129,14 +113,10 @@ class Unchanged(Operator, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """How much the outputs change.
+    """How much each output changes, on those of the inputs (in words) on which it differs most.
 
-    Attributes:
-        outputs: One for each output, of the inputs on which it differs most.
-        inputs: The inputs, in words.
-        uncompared: Why the outputs were not compared, in one line; else empty.
-        fails: Why the model with the other padding does not run, although the original does; else
-            empty.
+    Or why they were not compared (`uncompared`), or why the model with the other padding does not
+    run although the original does (`fails`), in one line each.
     """
 
     outputs: tuple[Comparison, ...] = ()

@@ -33,9 +33,8 @@ _ROUNDING = 1e-7
 
 
 class Space(Struct, frozen=True):
-    """The options of all operators: for each, the tiers of its options (0 the likeliest).
+    """The options of all operators: for each, the tiers of its options (0 the likeliest), if any.
 
-    One without options stays as it is.
     Groups are operators that are alike, so that equal indices are equal options. `is_alike` says
     whether two options of an operator compute the same at a point.
     """
@@ -71,12 +70,9 @@ class Search(Struct):
 
     def run(self, starts: Sequence[Point]) -> Point:
         """The best point found from some, of which the first is the model's."""
-        tried: list[Point] = []
-        for start in dict.fromkeys(starts):
-            tried.append(start)
-            if self._ends(start):
-                break
-        tried.sort(key=self._rank)
+        tried = [*dict.fromkeys(starts)]
+        last = next((at for at, start in enumerate(tried) if self._ends(start)), len(tried))
+        tried = sorted(tried[: last + 1], key=self._rank)
         best = tried[0]
         for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
             if self._ends(best):
@@ -135,17 +131,15 @@ class Search(Struct):
     def _two(self, first: Point, best: Point) -> Point:
         """The best of many pairs of moves from the first point, likely ones first.
 
-        Two that mend only together, as where each alone gives a branch another size, are such. So
-        they come first.
+        Moves that alone give outputs of other sizes come first: two of two branches mend together.
         """
+
+        def fits(move: Move) -> bool:
+            known = self._known.get(_joined(first, [move]))
+            return known is None or known.missing is not None
+
         for tier in range(TIERS):
-            known = {
-                move: self._known.get(_joined(first, [move]))
-                for move in self.space.moves(first, tier)
-            }
-            moves = sorted(
-                known, key=lambda m: (told := known[m]) is None or told.missing is not None
-            )
+            moves = sorted(dict.fromkeys(self.space.moves(first, tier)), key=fits)
             apart = (p for p in combinations(moves, 2) if not dict(p[0]).keys() & dict(p[1]))
             for pair in islice(apart, _MOST_PAIRS):
                 if self._ends(best):

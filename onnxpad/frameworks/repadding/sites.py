@@ -18,9 +18,7 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import TransposedOp, WindowOp, operator_of
 
-PADDING = (
-    *("auto_pad", "pads", "output_shape", "output_padding", "ceil_mode", "count_include_pad"),
-)
+PADDING = ("auto_pad", "pads", "output_shape", "output_padding", "ceil_mode", "count_include_pad")
 """The attributes that say how an operator pads."""
 
 
@@ -87,16 +85,13 @@ def settled(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) ->
 
 def described(padding: Padding, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> str:
     """A padding for people, with amounts if sizes are given: `SAME_UPPER, here H 0+1, W 0+1`."""
-    parts = [f"pads {pads_text(padding.pads or ())}"]
-    if padding.is_same:
-        here = f"here {pads_text(padding.amounts(sizes, windows))}" if sizes else ""
-        parts = [same_of(padding.odd), *([here] if here else [])]
-    if padding.output_padding and any(padding.output_padding):
+    parts = [same_of(padding.odd) if padding.is_same else f"pads {pads_text(padding.pads or ())}"]
+    if padding.is_same and sizes:
+        parts.append(f"here {pads_text(padding.amounts(sizes, windows))}")
+    if any(padding.output_padding):
         parts.append(f"output_padding {list(padding.output_padding)}")
-    if padding.ceil:
-        parts.append("rounded up (ceil_mode)")
-    if padding.counted:
-        parts.append("padding counted (count_include_pad)")
+    parts += ["rounded up (ceil_mode)"] * padding.ceil
+    parts += ["padding counted (count_include_pad)"] * padding.counted
     return ", ".join(parts)
 
 

@@ -1,27 +1,37 @@
 """Rewrites the padding of a model into what a framework does for the same intent.
 
-SAME at a fixed size is written as numbers, and sizes depend on the padding upstream. So operators
-are written in file order, and the sizes of the data of each are those that the graph has by then.
+That is SAME, VALID or causal, read from numbers only where they admit just one. SAME at a fixed
+size is written as numbers, and sizes depend on the padding upstream. So operators are written in
+file order, and the sizes of the data of each are those that the graph has by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from itertools import product
+
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.errors import UsageError, meant
+from onnxpad.arithmetic.window import ODD, pads_text, same_of
+from onnxpad.errors import RUNTIME, UsageError, meant
 from onnxpad.facts import Analysis
-from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
-from onnxpad.frameworks.fitting.case import case_of
+from onnxpad.frameworks.conventions.explanation import About, explained
+from onnxpad.frameworks.conventions.question import Answer, Op, Question
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
+from onnxpad.frameworks.conventions.writing import written
+from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import sites
-from onnxpad.frameworks.repadding.intents import answers_of, chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import original
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
 from onnxpad.semantics.layers import is_padded
+from onnxpad.semantics.operators import Fill, WindowOp
 
 
 def repad_graph(
@@ -51,29 +61,29 @@ def repad_graph(
     changed, analysis = list[Rewritten](), context.analysis
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
-            before, told = sites.described(site.padding, (), site.windows), dict(site.node.attrs)
-            sizes = _sizes_now(site, analysis)
+            before, was = sites.described(site.padding, (), site.windows), _attributes(site)
+            sizes, found, absent = _sizes_now(site, analysis), None, ""
             try:
                 found = _repadded(context, site, framework, sizes)
             except AbsentError as error:
-                kept.append(Unchanged(site.label, site.node.op, before, str(error)))
-                continue
+                absent = str(error)
             if found is None:
-                same = f"computes the same in {framework.title}"
-                kept.append(Unchanged(site.label, site.node.op, before, same, is_same=True))
+                why = absent or f"computes the same in {framework.title}"
+                kept.append(Unchanged(site.label, site.node.op, before, why, is_same=not absent))
                 continue
             intent, padding = found
             sites.write(graph, site, padding)
             nodes.append(site.node)
             analysis = Context(graph).analysis
-            was, now = (
-                {k: v for k, v in e.items() if k in sites.PADDING} for e in (told, site.node.attrs)
-            )
             after = sites.described(padding, (), site.windows)
             answers = answers_of(site, sizes, site.padding, padding)
-            said = site.label, site.node.op, intent, before, after, was, now, answers
+            said = site.label, site.node.op, intent, before, after, was, _attributes(site), answers
             changed.append(Rewritten(*said))
     return tuple(changed), tuple(kept)
+
+
+def _attributes(site: Site) -> dict[str, object]:
+    return {name: value for name, value in site.node.attrs.items() if name in sites.PADDING}
 
 
 def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
@@ -115,3 +125,140 @@ def counted_at_first(context: Context, site: Site) -> bool:
     node = first.tensor(output).producer if output in first.tensors else None
     counts = site.row.counts
     return node is None or bool(counts and node.attrs.get(counts, 0))
+
+
+def op_of(site: Site) -> Op | None:
+    """The operator for which conventions are asked; None for those that no framework has."""
+    if site.is_transposed:
+        return "convtranspose"
+    if site.leaves_padding_out:
+        return "avgpool"
+    if site.row.padding is Fill.LOWEST:
+        return "maxpool"
+    return None if site.is_pool else "conv"
+
+
+def intent_of(site: Site, op: Op) -> Intent:
+    """Reads the intent of an operator from what it pads: that with which a framework pads so.
+
+    Raises:
+        AbsentError: There is no telling; the message says why.
+    """
+    if site.padding.is_same:
+        return "same"
+    asked = case_of(op, site.windows, site.known_sizes, site.padding).questions
+    own, fits = (site.padding.numbers, site.padding.output_padding), set[Intent]()
+    for framework, intent in product(FRAMEWORKS.values(), INTENTS):
+        # Half of a short window is nothing, too: where SAME pads nothing, it is TensorFlow's.
+        is_meant = framework.name == "tensorflow" or intent != "same" or is_padded(own[0])
+        with suppress(AbsentError):
+            answers = [framework.answer(intent, question) for question in asked]
+            found = {(a.pads, a.output_padding if site.is_transposed else ()) for a in answers}
+            if found == {own} and is_meant and framework.name != "valid":
+                fits.add(intent)
+    halves = tuple((window.extent // 2,) * 2 for window in site.windows)
+    if own == (halves, ()) and is_padded(halves):  # PyTorch's, of even kernels too
+        fits.add("same")
+    pads = pads_text(own[0])
+    if {"same", "valid"} <= fits:
+        raise AbsentError("SAME and VALID are the same here")
+    if len(fits) == 1:
+        return fits.pop()
+    if fits:
+        raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
+    advice = "; --shape or --dim fixes its sizes" if None in site.known_sizes else ""
+    raise AbsentError(f"its pads {pads} are those of no framework{advice}")
+
+
+def chosen(
+    site: Site, op: Op, framework: Framework, intent: Intent, extents: Sequence[Extent], opset: int
+) -> Padding:
+    """The padding of an operator in a framework at these sizes.
+
+    Raises:
+        AbsentError: The framework has no such operator, or ONNX's has no such padding.
+    """
+    sizes = tuple(size if isinstance(size, int) else None for size in extents)
+    asked = case_of(op, site.windows, sizes, site.padding).questions
+    answers = [framework.answer(intent, question) for question in asked]
+    keeps_size = intent == "same" and framework.name != "valid" and not site.is_transposed
+    for axis in (axis for answer in answers for axis in answer.axes if keeps_size):
+        if axis.output < (wanted := -(-axis.size // axis.window.stride)):
+            raise AbsentError(
+                f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
+                f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
+            )
+    if (padding := expressed(asked, answers)) is None:
+        where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
+        raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
+    _require_runnable(site, padding, asked, opset, is_open=None in sizes)
+    return padding
+
+
+def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tuple[Answer, ...]:
+    """The windows of an operator with each padding; where a size is open, at a long one."""
+    asked, *_ = case_of(op_of(site) or "conv", site.windows, extents, site.padding).questions
+    return tuple(answer_of(each, asked) for each in paddings)
+
+
+def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
+    """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
+    op = op_of(site)
+    if op is None or not sizes:
+        return {"pytorch": "", "keras": "", "onnx": ""}
+    question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
+    own = answer_of(padding, question)
+    return written(question, own, explained(question, About("", "", own=own)).same_as_model)
+
+
+def expressed(asked: Sequence[Question], answers: Sequence[Answer]) -> Padding | None:
+    """The padding by which ONNX's operator gives all answers; None if none does."""
+    op, first = asked[0].op, answers[0]
+    counted = first.counts and is_padded(first.pads)
+    if op == "convtranspose":
+        tried = [Padding(first.pads, output_padding=first.output_padding)]
+    else:
+        ceils = (False,) if op == "conv" else (False, True)
+        tried = [Padding(first.pads, counted=counted, ceil=ceil) for ceil in ceils]
+        tried += [Padding(None, odd=odd, counted=first.counts) for odd in ODD.values()]
+
+    def computes(padding: Padding, question: Question, wanted: Answer) -> bool:
+        found = answer_of(padding, question)
+        same = (found.pads, found.output) == (wanted.pads, wanted.output)
+        return same and (padding.counted == wanted.counts or not is_padded(wanted.pads))
+
+    pairs = [*zip(asked, answers, strict=True)]
+    return next((each for each in tried if all(computes(each, *pair) for pair in pairs)), None)
+
+
+def _require_runnable(
+    site: Site, padding: Padding, asked: Sequence[Question], opset: int, *, is_open: bool
+) -> None:
+    """Raises unless ONNX and the runtime compute a padding as it is meant."""
+    name, row, op = site.node.op, site.row, site.op
+    for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
+        if wanted and (not attribute or opset < row.since(attribute)):
+            raise AbsentError(f"{name} of opset {opset} has no {attribute}")
+    if padding.is_same and is_open:
+        assert isinstance(op, WindowOp)
+        auto_pad, pads = same_of(padding.odd), ((0, 0),) * len(op.windows)
+        if misreads_same(replace(op, auto_pad=auto_pad, pads=pads, pads_written=False).form):
+            raise AbsentError(
+                f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
+                "kernel, stride and dilation; fix the sizes with --shape or --dim"
+            )
+    is_own = row.inputs.zero_point is None and row.declaration is None
+    for answer in (answer_of(padding, question) for question in asked):
+        for axis in answer.axes:
+            if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
+                raise AbsentError(
+                    f"its pads would be {pads_text(answer.pads)}, and a pool's are smaller than "
+                    "its kernel"
+                )
+            last = (axis.output - 1) * axis.window.stride + axis.window.extent
+            past = last > axis.begin + axis.size + axis.end
+            if padding.counted and past and (opset < CHANGED or not is_own):
+                raise AbsentError(
+                    f"{name} of opset {opset} that counts its padding divides by the whole kernel "
+                    "where a window reaches past it"
+                )

@@ -9,9 +9,8 @@ from itertools import chain
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
-from onnxpad.frameworks.conventions.explanation import ExplainReport
+from onnxpad.frameworks.conventions.explanation import ExplainReport, Reach
 from onnxpad.frameworks.conventions.question import Answer, Op
-from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import short, written
 from onnxpad.report.documents import Block, Document, Picture, Table, View
 from onnxpad.report.layout import UNBREAKABLE, marked

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.explanation import explained
+from onnxpad.frameworks.conventions.explanation import changes_to, explained, need, reached
 from onnxpad.frameworks.conventions.question import OPS, Answer, Axis, AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.reaching import changes_to, need, reached
 from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS, INTENTS
 from tests.oracles import Operator, fitting, scattered, walk
 from tests.strategies import examples, windows
