@@ -33,7 +33,6 @@ from onnxpad.targets.target import forms
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
-from tests.targets.written import table
 
 BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
 END: Final = "<!-- to here -->\n"
@@ -83,17 +82,17 @@ def generated() -> dict[str, str]:
 def targets_text() -> str:
     """A row for each version of each target."""
     rows = [
-        f"| `{each.full_name}` | {each.title} | {found.given}, {found.best} |\n"
+        f"| `{each.full_name}` | {found.given} | {found.best} |\n"
         for each in every()
         for found in [each.standing]
     ]
-    heads = f"| target | | right of {len(forms())}, at best |\n"
+    heads = f"| target | right of {len(forms())} | at best |\n"
     return f"\n{heads}| --- | --- | --- |\n{''.join(rows)}\n"
 
 
 @cache
 def options_texts() -> dict[str, str]:
-    """What the help of each command says, on its page; options of several are on `commands`."""
+    """Exit codes and options of each command, on its page; options of several are on `commands`."""
     group: Any = typer.main.get_command(app)
     found = {name: group.get_command(None, name) for name in COMMANDS}
     rows = {name: [*map(_row, each.params)] for name, each in found.items()}
@@ -101,13 +100,15 @@ def options_texts() -> dict[str, str]:
     shared = [row for row, times in often.items() if times > 1]
     made = {"commands": _table(shared)}
     for name, each in found.items():
-        told = "\n\n".join(" ".join(part.split()) for part in each.help.split("\n\n"))
+        first, *others = (" ".join(part.split()) for part in each.help.split("\n\n"))
+        codes = [part for part in others if part.startswith("Exit codes: ")]
         table = _table([row for row in rows[name] if row not in shared])
         also = ", ".join(f"`{row.split('`')[1]}`" for row in rows[name] if row in shared)
         also = f"\nAnd [as others](commands.md#options): {also}.\n" if also else ""
         if (DOCS / f"{name}.md").exists() and name != "targets":
-            made[name] = f"\n{told}\n{table}{also}\n"
+            made[name] = "".join(f"\n{part}\n" for part in codes) + f"{table}{also}\n"
         else:
+            told = "\n\n".join([first, *codes])
             made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{table}{also}"
     return {**made, "commands": made["commands"] + "\n"}
 
@@ -150,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--write", action="store_true", help="write the generated parts anew")
     if parser.parse_args(arguments).write:
-        for name, made in {**generated(), "target-forms": table()}.items():
+        for name, made in generated().items():
             path = DOCS / f"{name}.md"
             path.write_text(written(path.read_text(encoding="utf-8"), made), encoding="utf-8")
         return 0
