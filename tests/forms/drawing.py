@@ -117,19 +117,11 @@ def _pad(
 
 
 def _amounts(pairs: Mapping[int, str]) -> str:
-    """Each pair once, with its axis unless it is that of all spatial axes, or there is none."""
+    """The pair of all spatial axes, if it is one and no other axis is padded; else each by axis."""
     padded = {axis: pair for axis, pair in pairs.items() if pair != "0+0"}
-    if not padded:
-        return "0+0"
-    axes: dict[str, list[int]] = {}
-    for axis, pair in padded.items():
-        axes.setdefault(pair, []).append(axis)
-    if len(axes) == 1 and len(padded) == len(pairs) - 2 and 0 not in padded:
-        return next(iter(axes))
-    return " and ".join(
-        f"{pair} on {'axes' if len(of) > 1 else 'axis'} {', '.join(map(str, of))}"
-        for pair, of in axes.items()
-    )
+    if len({*padded.values()}) == 1 and len(padded) == len(pairs) - 2 and 0 not in padded:
+        return next(iter(padded.values()))
+    return " and ".join(f"{pair} on axis {axis}" for axis, pair in padded.items()) or "0+0"
 
 
 def _pairs(pads: Sequence[int]) -> list[str]:
