@@ -11,6 +11,7 @@ import argparse
 import shlex
 import shutil
 import tempfile
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,6 @@ import onnxpad
 from onnxpad.cli import COMMANDS, app
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
-from onnxpad.targets.target import forms
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
@@ -78,16 +78,10 @@ def generated() -> dict[str, str]:
     return {**options_texts(), "targets": targets_text(), "rules": codes}
 
 
-@cache
 def targets_text() -> str:
-    """A row for each version of each target."""
-    rows = [
-        f"| `{each.full_name}` | {found.given} | {found.best} |\n"
-        for each in every()
-        for found in [each.standing]
-    ]
-    heads = f"| target | right of {len(forms())} | at best |\n"
-    return f"\n{heads}| --- | --- | --- |\n{''.join(rows)}\n"
+    """The name of each version of each target."""
+    names = ", ".join(f"`{each.full_name}`" for each in every())
+    return f"\n{textwrap.fill(names, 120, break_on_hyphens=False)}.\n\n"
 
 
 @cache
@@ -98,28 +92,27 @@ def options_texts() -> dict[str, str]:
     rows = {name: [*map(_row, each.params)] for name, each in found.items()}
     often = Counter(row for each in rows.values() for row in each)
     shared = [row for row, times in often.items() if times > 1]
-    made = {"commands": _table(shared)}
+    made = {"commands": _list(shared)}
     for name, each in found.items():
         first, *others = (" ".join(part.split()) for part in each.help.split("\n\n"))
         codes = [part for part in others if part.startswith("Exit codes: ")]
-        table = _table([row for row in rows[name] if row not in shared])
+        own = _list([row for row in rows[name] if row not in shared])
         also = ", ".join(f"`{row.split('`')[1]}`" for row in rows[name] if row in shared)
         also = f"\nAnd [as others](commands.md#options): {also}.\n" if also else ""
         if (DOCS / f"{name}.md").exists() and name != "targets":
-            made[name] = "".join(f"\n{part}\n" for part in codes) + f"{table}{also}\n"
+            made[name] = "".join(f"\n{part}\n" for part in codes) + f"{own}{also}\n"
         else:
             told = "\n\n".join([first, *codes])
-            made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{table}{also}"
+            made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{own}{also}"
     return {**made, "commands": made["commands"] + "\n"}
 
 
-def _table(rows: Sequence[str]) -> str:
-    return f"\n| option | meaning |\n| --- | --- |\n{''.join(rows)}" if rows else ""
+def _list(rows: Sequence[str]) -> str:
+    return f"\n{''.join(rows)}" if rows else ""
 
 
 def _row(option: Any) -> str:
-    meaning = " ".join((option.help or "").split()).replace("|", chr(92) + "|")
-    return f"| {_names(option)} | {meaning} |\n"
+    return f"- {_names(option)}: {' '.join((option.help or '').split())}\n"
 
 
 def _names(option: Any) -> str:
