@@ -86,7 +86,7 @@ def targets_text() -> str:
 
 @cache
 def options_texts() -> dict[str, str]:
-    """Exit codes and options of each command, on its page; options of several are on `commands`."""
+    """The options of each command, on its page; those of several are on `commands`."""
     group: Any = typer.main.get_command(app)
     found = {name: group.get_command(None, name) for name in COMMANDS}
     rows = {name: [*map(_row, each.params)] for name, each in found.items()}
@@ -94,14 +94,14 @@ def options_texts() -> dict[str, str]:
     shared = [row for row, times in often.items() if times > 1]
     made = {"commands": _list(shared)}
     for name, each in found.items():
-        first, *others = (" ".join(part.split()) for part in each.help.split("\n\n"))
-        codes = [part for part in others if part.startswith("Exit codes: ")]
         own = _list([row for row in rows[name] if row not in shared])
         also = ", ".join(f"`{row.split('`')[1]}`" for row in rows[name] if row in shared)
         also = f"\nAnd [as others](commands.md#options): {also}.\n" if also else ""
         if (DOCS / f"{name}.md").exists() and name != "targets":
-            made[name] = "".join(f"\n{part}\n" for part in codes) + f"{own}{also}\n"
+            made[name] = f"{own}{also}\n"
         else:
+            first, *others = (" ".join(part.split()) for part in each.help.split("\n\n"))
+            codes = [part for part in others if part.startswith("Exit codes: ")]
             told = "\n\n".join([first, *codes])
             made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{own}{also}"
     return {**made, "commands": made["commands"] + "\n"}
