@@ -43,7 +43,7 @@ NEEDED: Final = {
     "simplifiers": ("onnxsim", "onnxslim"),
     "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
     "olive": ("olive",),
-    "cluster": ("dask.distributed", "ray"),
+    "cluster": ("dask.distributed",),
 }
 """The packages that an environment needs, by its name."""
 
