@@ -111,7 +111,7 @@ class Reason(enum.StrEnum):
 @cache
 def _meanings() -> dict[str, str]:
     page = Path(__file__).with_name("docs") / "rules.md"
-    return dict(re.findall(r"\| `([a-z-]+)` \| (.+) \|", page.read_text(encoding="utf-8")))
+    return dict(re.findall(r"^- `([a-z-]+)`: (.+)$", page.read_text(encoding="utf-8"), re.M))
 
 
 class RefusalError(Exception):

@@ -11,6 +11,7 @@ import argparse
 import shlex
 import shutil
 import tempfile
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,11 +30,9 @@ import onnxpad
 from onnxpad.cli import COMMANDS, app
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
-from onnxpad.targets.target import forms
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
-from tests.targets.written import table
 
 BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
 END: Final = "<!-- to here -->\n"
@@ -44,7 +43,7 @@ NEEDED: Final = {
     "simplifiers": ("onnxsim", "onnxslim"),
     "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
     "olive": ("olive",),
-    "cluster": ("dask.distributed", "ray"),
+    "cluster": ("dask.distributed",),
 }
 """The packages that an environment needs, by its name."""
 
@@ -79,46 +78,41 @@ def generated() -> dict[str, str]:
     return {**options_texts(), "targets": targets_text(), "rules": codes}
 
 
-@cache
 def targets_text() -> str:
-    """A row for each version of each target."""
-    rows = [
-        f"| `{each.full_name}` | {each.title} | {found.given}, {found.best} |\n"
-        for each in every()
-        for found in [each.standing]
-    ]
-    heads = f"| target | | right of {len(forms())}, at best |\n"
-    return f"\n{heads}| --- | --- | --- |\n{''.join(rows)}\n"
+    """The name of each version of each target."""
+    names = ", ".join(f"`{each.full_name}`" for each in every())
+    return f"\n{textwrap.fill(names, 120, break_on_hyphens=False)}.\n\n"
 
 
 @cache
 def options_texts() -> dict[str, str]:
-    """What the help of each command says, on its page; options of several are on `commands`."""
+    """The options of each command, on its page; those of several are on `commands`."""
     group: Any = typer.main.get_command(app)
     found = {name: group.get_command(None, name) for name in COMMANDS}
     rows = {name: [*map(_row, each.params)] for name, each in found.items()}
     often = Counter(row for each in rows.values() for row in each)
     shared = [row for row, times in often.items() if times > 1]
-    made = {"commands": _table(shared)}
+    made = {"commands": _list(shared)}
     for name, each in found.items():
-        told = "\n\n".join(" ".join(part.split()) for part in each.help.split("\n\n"))
-        table = _table([row for row in rows[name] if row not in shared])
+        own = _list([row for row in rows[name] if row not in shared])
         also = ", ".join(f"`{row.split('`')[1]}`" for row in rows[name] if row in shared)
         also = f"\nAnd [as others](commands.md#options): {also}.\n" if also else ""
         if (DOCS / f"{name}.md").exists() and name != "targets":
-            made[name] = f"\n{told}\n{table}{also}\n"
+            made[name] = f"{own}{also}\n"
         else:
-            made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{table}{also}"
+            first, *others = (" ".join(part.split()) for part in each.help.split("\n\n"))
+            codes = [part for part in others if part.startswith("Exit codes: ")]
+            told = "\n\n".join([first, *codes])
+            made["commands"] += f"\n### onnxpad {name}\n\n{told}\n{own}{also}"
     return {**made, "commands": made["commands"] + "\n"}
 
 
-def _table(rows: Sequence[str]) -> str:
-    return f"\n| option | meaning |\n| --- | --- |\n{''.join(rows)}" if rows else ""
+def _list(rows: Sequence[str]) -> str:
+    return f"\n{''.join(rows)}" if rows else ""
 
 
 def _row(option: Any) -> str:
-    meaning = " ".join((option.help or "").split()).replace("|", chr(92) + "|")
-    return f"| {_names(option)} | {meaning} |\n"
+    return f"- {_names(option)}: {' '.join((option.help or '').split())}\n"
 
 
 def _names(option: Any) -> str:
@@ -150,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--write", action="store_true", help="write the generated parts anew")
     if parser.parse_args(arguments).write:
-        for name, made in {**generated(), "target-forms": table()}.items():
+        for name, made in generated().items():
             path = DOCS / f"{name}.md"
             path.write_text(written(path.read_text(encoding="utf-8"), made), encoding="utf-8")
         return 0

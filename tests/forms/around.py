@@ -106,12 +106,6 @@ FORMS: Final[dict[str, Form]] = {
         "a = Pad (x, p) b = Pad (a, q) y = Conv (b, w)",
         f"{_PADS}, {_sides(0, 0, -1, -1, 0, 0, 0, 0, name='q')}",
     ),
-    "channels too": _form(
-        "a = Pad (x, p) y = Conv (a, w)",
-        _sides(0, 0, 1, 1, 0, 1, 2, 2),
-        inputs="float[1, 1, 9, 9] x",
-    ),
-    "amounts of 0": _form("a = Pad (x, p) y = Conv (a, w)", _sides(*[0] * 8)),
     "amounts from constants": _form(
         "k = Add (p, p) a = Pad (x, k) y = Conv (a, w)", inputs="float[1, 2, 9, 9] x"
     ),
@@ -121,7 +115,6 @@ FORMS: Final[dict[str, Form]] = {
     "others read it too": _form("a = Pad (x, p) y = Conv (a, w) z = Sigmoid (a)"),
     "others read a step": _form(f"a = Pad (x, p) t = Neg (a) y = Conv (t, w) z = {_MAXIMUM}> (t)"),
     "an output of the graph": _form("z = Pad (x, p) y = Conv (z, w)"),
-    "`auto_pad` VALID": _form('y = Conv <auto_pad = "VALID"> (x, w)', ""),
     "SAME, known size": _same(_STRIDE, "float[1, 2, 8, 8] x"),
     "SAME, open size, stride 1": _same(),
     "SAME, open size, stride 2": _same(_STRIDE),

@@ -96,18 +96,16 @@ def _window(attributes: Mapping[str, Any]) -> Iterator[str]:
 def _pad(
     node: onnx.NodeProto, attributes: Mapping[str, Any], known: Mapping[str, np.ndarray[Any, Any]]
 ) -> Iterator[str]:
-    """Amounts, value and mode of a `Pad`, before and since opset 11."""
+    """Amounts, value and mode of a `Pad`."""
     inputs = [*node.input, "", "", ""][:4]
     mode = attributes.get("mode", b"constant").decode()
-    pads = attributes.get("pads")
-    if pads is None and inputs[1] in known:
-        pads = known[inputs[1]].tolist()
-    if pads is None:
-        yield "(computed)"
+    if inputs[1] in known:
+        pairs = _pairs(known[inputs[1]].tolist())
+        axes = known[inputs[3]].tolist() if inputs[3] in known else range(len(pairs))
+        yield _amounts(dict(zip(axes, pairs, strict=True)))
     else:
-        axes = known[inputs[3]].tolist() if inputs[3] in known else range(len(pads) // 2)
-        yield _amounts(dict(zip(axes, _pairs(pads), strict=True)))
-    value = known[inputs[2]].item() if inputs[2] in known else attributes.get("value", 0)
+        yield "(computed)"
+    value = known[inputs[2]].item() if inputs[2] in known else 0
     if mode != "constant":
         yield mode
     elif inputs[2] and inputs[2] not in known:
@@ -117,19 +115,11 @@ def _pad(
 
 
 def _amounts(pairs: Mapping[int, str]) -> str:
-    """Each pair once, with its axis unless it is that of all spatial axes, or there is none."""
+    """The pair of all spatial axes, if it is one and no other axis is padded; else each by axis."""
     padded = {axis: pair for axis, pair in pairs.items() if pair != "0+0"}
-    if not padded:
-        return "0+0"
-    axes: dict[str, list[int]] = {}
-    for axis, pair in padded.items():
-        axes.setdefault(pair, []).append(axis)
-    if len(axes) == 1 and len(padded) == len(pairs) - 2 and 0 not in padded:
-        return next(iter(axes))
-    return " and ".join(
-        f"{pair} on {'axes' if len(of) > 1 else 'axis'} {', '.join(map(str, of))}"
-        for pair, of in axes.items()
-    )
+    if len({*padded.values()}) == 1 and len(padded) == len(pairs) - 2 and 0 not in padded:
+        return next(iter(padded.values()))
+    return " and ".join(f"{pair} on axis {axis}" for axis, pair in padded.items()) or "0+0"
 
 
 def _pairs(pads: Sequence[int]) -> list[str]:

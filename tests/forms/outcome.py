@@ -1,6 +1,5 @@
 """The outcome of fixing a model, in the words of the manual's tables."""
 
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
@@ -8,7 +7,6 @@ from typing import Any, Final, Literal, TypeAlias
 import onnx
 
 import onnxpad
-from onnxpad.reasons import Reason
 from tests.forms.drawing import drawn
 
 Style: TypeAlias = Literal["fold", "pad", "symmetric"]
@@ -41,14 +39,9 @@ def refusal(form: Form, style: Style = "fold") -> onnxpad.Finding | None:
 
 
 def why(form: Form, style: Style = "fold") -> str:
-    """Why padding stays, without the names of nodes; empty if nothing says so."""
+    """The code of the reason for which padding stays; empty if nothing says so."""
     finding = refusal(form, style)
-    if finding is None:
-        return ""
-    (reason,) = [each for each in Reason if each == finding.reason_code]
-    if reason is not Reason.STEPS_BETWEEN or finding.code == "PAD206":
-        return reason.meaning
-    return re.sub(r" '[^']*'", "", finding.reason)
+    return finding.reason_code if finding else ""
 
 
 def new_form(form: Form, style: Style = "fold") -> str:

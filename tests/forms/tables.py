@@ -15,18 +15,17 @@ BEGIN: Final = "<!-- python -m tests.forms writes from here -->\n"
 END: Final = "<!-- to here -->\n"
 
 _OPERATORS: Final = """
-A `Pad` 1+2 before each operator, with the value of the operator's own padding (-inf or -128, the
-zero point 9, or 0), and own pads that the style wants in a `Pad`:
+A `Pad` 1+2 before each operator in style `fold`, and own pads 1+2 in style `pad`:
 """
 _QUESTIONS: Final = """
-Which operators take over a `Pad` in style `fold`; its value is that of their own padding unless the
-row says otherwise:
+Before which operators is a `Pad` folded? Its value is that of their own padding unless the row
+says otherwise:
 """
 _STEPS: Final = """
-A `Pad` passes these steps on its way to an operator, any number of them, in every style:
+Which steps does a `Pad` pass on its way to an operator, any number of them?
 """
 _AROUND: Final = """
-Other forms, where `stays` refers to the reason on the right:
+Other forms, in style `fold`:
 """
 
 
@@ -38,7 +37,9 @@ def section() -> str:
         (_STEPS, _steps()),
         (_AROUND, _around()),
     ]
-    return "".join(f"{text}\n{_table(rows)}" for text, rows in parts) + "\n"
+    tables = "".join(f"{text}\n{_table(rows)}" for text, rows in parts)
+    staying = "".join(f"- {title} (`{reason}`)\n" for title, reason in _staying())
+    return f"{tables}\nWhat stays:\n\n{staying}\n"
 
 
 def written(page: str) -> str:
@@ -55,19 +56,19 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def _cell(form: Form, style: Style) -> str:
-    """The new form, or that the old one stays; why it does only if nothing changes."""
+def _cell(form: Form, style: Style = "fold") -> str:
+    """The new form, or that the old one stays and why."""
     reason = why(form, style)
-    return new_form(form, style) or (f"stays: {reason}" if reason else "as it is")
+    return new_form(form, style) or (f"stays: `{reason}`" if reason else "as it is")
 
 
 def _operators() -> Iterator[tuple[str, ...]]:
-    yield "operator", "its own padding is", "`fold`", "`symmetric`", "own pads 1+2, style `pad`"
+    yield "operator", "its own padding is", "`fold`", "`pad`"
     groups: dict[tuple[str, ...], list[Key]] = {}
     cells: dict[tuple[str, ...], tuple[str, ...]] = {}
     for key in SUBJECTS:
         pad, own = _of(key, BEFORE), _of(key, OWN)
-        told = _fill(key), _cell(pad, "fold"), _cell(pad, "symmetric"), _cell(own, "pad")
+        told = _fill(key), _cell(pad), _cell(own, "pad")
         alike = tuple(each.replace(key[1], "") for each in told)
         groups.setdefault(alike, []).append(key)
         cells.setdefault(alike, told)
@@ -94,29 +95,25 @@ def _names(keys: Iterable[Key]) -> str:
 
 
 def _questions() -> Iterator[tuple[str, ...]]:
-    yield "what comes in", "folds before", "stays before"
+    yield "what comes in", "is folded before", "stays before others"
     for question in QUESTIONS:
-        forms = {key: form for key in SUBJECTS if (form := asked(key, question)) is not None}
-        reasons: dict[str, list[Key]] = {}
-        for key, form in forms.items():
-            reasons.setdefault("" if is_folded(form) else why(form), []).append(key)
-        folded = reasons.pop("", [])
-        stays = [f"{_all(keys, forms, question)}: {text}" for text, keys in reasons.items()]
-        yield question.title, _all(folded, forms, question), "; ".join(stays)
+        folded, reasons = _answers(question)
+        if folded:
+            yield question.title, _names(folded), ", ".join(f"`{each}`" for each in reasons)
 
 
-def _all(keys: list[Key], asked_of: Iterable[Key], question: Question) -> str:
-    """Names of operators, or `all`."""
-    return "all" if keys == list(asked_of) and not question.only else _names(keys)
+def _answers(question: Question) -> tuple[list[Key], list[str]]:
+    """The operators that take the `Pad` over, and why it stays before others."""
+    forms = {key: form for key in SUBJECTS if (form := asked(key, question)) is not None}
+    folded = [key for key, form in forms.items() if is_folded(form)]
+    reasons = (why(form) for key, form in forms.items() if key not in folded)
+    return folded, [*dict.fromkeys(reasons)]
 
 
 def _steps() -> Iterator[tuple[str, ...]]:
-    yield "steps", "pass if", "for example", "`fold`", "stays, for example"
+    yield "steps", "it passes if", "it stays, for example"
     for kind in KINDS:
-        first = next(iter(kind.passed.values())).form
-        kept = "; ".join(f"{each.title}: {why(each.form)}" for each in kind.kept)
-        example = f"`{drawn(first.model)}`"
-        yield ", ".join(passing(kind)), kind.when, example, _cell(first, "fold"), kept
+        yield ", ".join(passing(kind)), kind.when, ", ".join(each.title for each in kind.kept)
 
 
 def passing(kind: Kind) -> list[str]:
@@ -134,15 +131,24 @@ def _is_passed(form: Form, op: str, style: Style) -> bool:
     return "Pad " not in before and bool(after)
 
 
+def _stays(form: Form) -> bool:
+    """Whether a form stays in every style."""
+    return not any(new_form(form, style) for style in STYLES)
+
+
 def _around() -> Iterator[tuple[str, ...]]:
-    yield "what comes in", *(f"`{style}`" for style in STYLES), "what stays, and why"
+    yield "what comes in", "becomes"
     for title, form in FORMS.items():
-        cells, reasons = list[str](), dict[str, list[str]]()
-        for style in STYLES:
-            reason = why(form, style)
-            cells.append(new_form(form, style) or ("stays" if reason else "as it is"))
-            if reason:
-                reasons.setdefault(reason, []).append(f"`{style}`")
-        told = [f"{', '.join(styles)}: {text}" for text, styles in reasons.items()]
-        stays = "; ".join(told if len(told) > 1 else reasons)
-        yield f"{title}: `{drawn(form.model)}`", *cells, stays
+        if not _stays(form):
+            yield f"{title}: `{drawn(form.model)}`", _cell(form)
+
+
+def _staying() -> Iterator[tuple[str, str]]:
+    """What is folded before no operator, and other forms that stay, with the reason."""
+    for question in QUESTIONS:
+        folded, reasons = _answers(question)
+        if not folded:
+            yield question.title, "`, `".join(reasons)
+    for title, form in FORMS.items():
+        if _stays(form) and why(form):
+            yield title, why(form)
