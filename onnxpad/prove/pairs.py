@@ -1,0 +1,416 @@
+"""Two models in one store of terms, and what `refine` says of each pair of their outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.facts import Analysis
+from onnxpad.facts.engine import passed_to_body
+from onnxpad.facts.feasible import AnalysedDomain, SizeDomain, analysed_domains
+from onnxpad.finding import Assumption, Trust
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.model import schema_of
+from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
+from onnxpad.proof.refine import Facts, Found, Pair, ruled
+from onnxpad.proof.term import Applied, Copied, DiffersError, Equal, Source, Stepped, Term, Terms
+from onnxpad.prove.plain import Constants
+from onnxpad.semantics.layers import around
+from onnxpad.semantics.rows import INTEGERS, frozen
+
+_COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor"})
+_RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
+"""Operators that give their data back where neither its shape nor its type changes."""
+_ULPS = 4.0
+"""How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
+
+
+class Region(Struct, frozen=True):
+    """A pair of tensors that could not be shown to be equal, although what they read is.
+
+    Attributes:
+        original, rewritten: The node of each, such as `Conv 'stem'`; empty where none is known.
+        reason: Why, in one line.
+        reason_code: The stable code of the reason.
+    """
+
+    original: str
+    rewritten: str
+    reason: str
+    reason_code: str
+
+
+class Proof(Struct, frozen=True):
+    """What was shown of two models in one domain of sizes.
+
+    Attributes:
+        regions: The pairs that are open; none in a proof.
+        assumptions: What it rests on, in words.
+        limits: The sizes that it holds for; empty for all at which the original runs.
+        pairs: How many pairs of tensors are equal although they are computed otherwise.
+    """
+
+    regions: tuple[Region, ...]
+    assumptions: tuple[str, ...] = ()
+    limits: str = ""
+    pairs: int = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether every output is equal."""
+        return not self.regions
+
+
+class Inside(Struct, frozen=True, eq=False):
+    """The inputs and the outputs of each body of a node, as terms."""
+
+    inputs: tuple[tuple[Term, ...], ...]
+    bodies: tuple[tuple[Term, ...], ...]
+
+
+class Side(Reader):
+    """The terms of one graph of a model, or of a body in it, that those of another model share.
+
+    It tells nothing of the names of tensors, and reads bodies too.
+    """
+
+    def __init__(
+        self, graph: Graph, analysis: Analysis, terms: Terms, outer: Side | None = None,
+        key: object = None,
+    ) -> None:  # fmt: skip
+        """`key` tells a body by the node that runs it, alike in both models."""
+        super().__init__(graph, analysis, terms)
+        self.graph, self.analysis, self._outer, self._key = graph, analysis, outer, key
+        self.sides: list[Side] = [self] if outer is None else outer.sides
+        self._bodies: dict[Node, Inside] = {}
+        self._runs: dict[object, int] = {} if outer is None else outer._runs
+        self._inside: dict[object, Inside] = terms.notes
+        self._looks: dict[Term, str] = {}
+        if outer is not None:
+            self.sides.append(self)
+
+    def _source(self, tensor: Tensor) -> Term:
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.read(tensor.outer)
+        if (content := self._content(tensor)) is not None:
+            return content
+        name: Any = tensor.name
+        if self._outer is not None and name in self.graph.inputs:
+            name = self._key, [*self.graph.inputs].index(name)
+        return self.terms.make(Source(name))
+
+    def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
+        node = tensor.producer
+        if node is None:
+            return self._source(tensor)
+        if (content := self._content(tensor)) is not None:
+            return content
+        if self._keeps(node, tensor):
+            return self.read(node.inputs[0])
+        found = super()._computed(tensor, as_written=False)
+        return self._reshaped(node, tensor, found) if node.op in _RESHAPING else found
+
+    def _content(self, tensor: Tensor) -> Term | None:
+        """The term of a small tensor of integers, as they are computed from open sizes."""
+        value = self.analysis.value(tensor) if tensor.name else None
+        if value is None or value.dtype not in INTEGERS or Unknown in map(type, value.flat):
+            return None
+        return self.terms.make(Applied(("content", value.dtype, value.data.shape, *value.flat)))
+
+    def _keeps(self, node: Node, tensor: Tensor) -> bool:
+        """Whether a node gives its data back as it is."""
+        if node.op not in _KEEPING or not self.graph.is_standard(node) or not node.inputs[0].name:
+            return False
+        facts, data = self.analysis, node.inputs[0]
+        before, after = facts.shape(data), facts.shape(tensor)
+        if before is None or before != after or Unknown in map(type, before):
+            return False
+        if node.op == "Slice":
+            steps = node.operand(4)
+            given = () if steps is None else facts.integers(steps)
+            return given is not None and all(isinstance(n, int) and n > 0 for n in given)
+        return not node.op.startswith("Cast") or (
+            facts.dtype(data) is not None and facts.dtype(data) == facts.dtype(tensor)
+        )
+
+    def _reshaped(self, node: Node, tensor: Tensor, found: Term) -> Term:
+        """A term of data in another shape, told by that shape alone."""
+        shape = self.analysis.shape(tensor)
+        if shape is None or not found.bare.args or any(each.is_open for each in found.bare.args):
+            return found
+        layers = found.layers
+        if layers and len(layers[0].amounts) != len(shape):
+            return found
+        inner = tuple(size - around(layers, axis) for axis, size in enumerate(shape))
+        if Unknown in map(type, inner):
+            return found
+        data = found.bare.args[0]
+        if isinstance(data.head, Applied) and data.head.written[0] == "reshaped":
+            data = data.args[0]
+        held = self.around(data)
+        if held is not None and held[1] == data.layers and self.analysis.shape(held[0]) == inner:
+            return self.terms.padded(data, *layers) if layers else data
+        return self.terms.make(Applied(("reshaped", *inner)), (data,), layers)
+
+    def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
+        graph, args = self.graph, args[: len(node.inputs)]
+        opset = graph.opset if not node.domain else graph.opsets.get(node.domain, 0)
+        version = schema_of(node.op, opset)[0] if not node.domain else opset
+        outputs = tuple(place for place, each in enumerate(node.outputs) if each.name)
+        bodies = node.bodies
+        says = sorted(
+            (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
+        )
+        own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
+        if node.op in _COMMUTING and not node.domain:
+            args = tuple(sorted(args, key=self._shown))
+        told = node.op, node.domain or "", version, outputs, tuple(says), *own
+        if bodies and node not in self._bodies:
+            run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
+            read = [
+                self._read_body(body, (told, args, run, place))
+                for place, body in enumerate(graph.bodies(node))
+            ]
+            given, found = zip(*read, strict=True)
+            self._bodies[node] = self._inside.setdefault(found, Inside(given, found))
+        inside = (self._bodies[node],) if bodies else ()
+        return self.terms.make(Applied((node.outputs.index(tensor), *told, *inside)), args)
+
+    def _shown(self, term: Term) -> tuple[str, int]:
+        """How operands of what commutes are ordered: by what they compute, padding apart."""
+        pending = [term]
+        while pending:
+            at = pending[-1]
+            if unread := [each for each in at.args if each not in self._looks]:
+                pending += unread
+                continue
+            pending.pop()
+            self._looks[at] = self._look(at)
+        return self._looks[term], id(term)
+
+    def _look(self, term: Term) -> str:
+        head = term.head
+        inner = [self._looks[each] for each in term.args]
+        says: object = type(head).__name__
+        if isinstance(head, Copied) or (isinstance(head, Applied) and "Pad" in head.written[:2]):
+            return inner[0]
+        if isinstance(head, Source):
+            says = head.name if isinstance(head.name, str) else "given"
+        if isinstance(head, Applied | Stepped):
+            says = (head.written if isinstance(head, Applied) else head.key)[:2]
+        return hashlib.sha1(f"{says} {inner}".encode(), usedforsecurity=False).hexdigest()
+
+    def _read_body(self, body: Graph, key: object) -> tuple[tuple[Term, ...], ...]:
+        facts = Analysis(body, {}, self.analysis, passed_to_body(body, self.analysis))
+        side = Side(body, facts, self.terms, self, key)
+        return tuple(
+            tuple(side.read(body.tensor(name)) for name in names)
+            for names in (body.inputs, body.results)
+        )
+
+
+class Comparer:
+    """Compares the outputs of two plain models in the domains of sizes of the first."""
+
+    def __init__(self, graphs: tuple[Graph, Graph], constants: Constants, trust: Trust | None):
+        """`graphs` are the original and the rewritten one; inputs of a name are the same."""
+        self._original, self._rewritten = graphs
+        self._constants, self._trust = constants, trust
+
+    def proofs(
+        self, outputs: Sequence[tuple[str, str]], domain: SizeDomain | None = None
+    ) -> Iterator[Proof]:
+        """What can be shown of pairs of outputs, the original's first, at ever fewer sizes."""
+        for each in analysed_domains(self._original, domain):
+            terms, extents = Terms(), each.domain.extents(self._original)
+            sides = (
+                Side(self._original, each.analysis, terms),
+                Side(self._rewritten, Analysis(self._rewritten, extents), terms),
+            )
+            yield Unifier(sides, self._constants, self._trust).proof(outputs, each.domain)
+
+
+_Pair = tuple[Term, Term]
+
+
+class Unifier:
+    """Shows that terms of the rewritten model are equal to terms of the original, operands first.
+
+    A term that was shown to be equal stands for the original's wherever it is read.
+    """
+
+    def __init__(self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None) -> None:
+        """Takes both models, the original first."""
+        self._sides, self._constants, self._trust = sides, constants, trust
+        self._same: dict[Term, Term] = {}
+        self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
+        self._facts: dict[Side, Facts] = {}
+        self._assumptions: dict[Assumption, None] = {}
+        self._worst, self._rewrites = 0.0, 0
+
+    def proof(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Proof:
+        """What can be shown of pairs of outputs, the original's first."""
+        original, rewritten = self._sides
+        pairs = [
+            (
+                rewritten.read(rewritten.graph.tensor(theirs)),
+                original.read(original.graph.tensor(ours)),
+            )
+            for ours, theirs in outputs
+        ]
+        for each in pairs:
+            self._unify(each)
+        regions = dict.fromkeys(chain.from_iterable(map(self._regions, pairs)))
+        told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
+        if self._worst:
+            told.append(
+                f"weights that were computed anew are equal: they differ by {self._worst:.1f} units "
+                "in the last place of the greatest of their channel at most"
+            )
+        is_limited = bool(domain.facts(original.graph) or domain.assumptions)
+        limits = str(domain) if is_limited else ""
+        return Proof(tuple(regions), tuple(dict.fromkeys(told)), limits, self._rewrites)
+
+    def _is_equal(self, pair: _Pair) -> bool:
+        new, old = pair
+        return new is old or self._same.get(new) is old
+
+    def _unify(self, root: _Pair) -> None:
+        """Shows that two terms are equal, or what keeps them apart; those that they read first."""
+        pending: list[tuple[_Pair, bool]] = [(root, False)]
+        while pending:
+            pair, is_ready = pending.pop()
+            if self._is_equal(pair) or (not is_ready and pair in self._open):
+                continue
+            error, further = self._asked(pair)
+            if error is None and not further:
+                self._same[pair[0]] = pair[1]
+                self._open.pop(pair, None)
+                continue
+            if error is not None and not is_ready:
+                further = [each for each in _aligned(*pair) if not self._is_equal(each)]
+            known = self._open.get(pair, (None, []))[1]
+            self._open[pair] = error, [*dict.fromkeys([*known, *further])]
+            new = [each for each in further if each not in self._open]
+            if new:
+                pending.append((pair, True))
+                pending += [(each, False) for each in new]
+
+    def _asked(self, pair: _Pair) -> tuple[DiffersError | None, list[_Pair]]:
+        """Why a pair differs, or the pairs that have to be equal for it to be."""
+        new, old = pair
+        args = tuple([self._same.get(each, each) for each in new.args])
+        now = self._sides[0].terms.make(new.head, args, new.layers)
+        if now is old:
+            return None, []
+        near = old.args[0] if old.args else old
+        side = next((e for s in self._sides for e in s.sides if e.around(near)), self._sides[0])
+        facts = self._facts.setdefault(side, Facts(side.graph, side.analysis, side))
+        given = Pair(now, old, side.holder(old), self._trust, facts)
+        try:
+            equal, more = ruled(given, (self._near, self._bodies, _swapped))
+        except DiffersError as error:
+            return error, []
+        found = [each for each in more if not self._is_equal(each)]
+        if not found:
+            self._rewrites += equal.rule != "congruent"
+            self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
+        return None, found
+
+    def _regions(self, root: _Pair) -> Iterator[Region]:
+        """The pairs below one that are open although what they read is not."""
+        pending, seen = [root], set[_Pair]()
+        while pending:
+            pair = pending.pop()
+            if self._is_equal(pair) or pair in seen:
+                continue
+            seen.add(pair)
+            error, further = self._open.get(pair, (None, []))
+            inner = [each for each in further if not self._is_equal(each)]
+            if inner:
+                pending += inner
+                continue
+            told = error or DiffersError("other steps are computed")
+            labels = [_label(pair[1], self._sides[0]), _label(pair[0], self._sides[1])]
+            yield Region(*labels, str(told), told.code.value)
+
+    def _bodies(self, pair: Pair) -> Found | None:
+        """Nodes with bodies are equal if what they read is, and then what the bodies make of it."""
+        new, old = pair.new.head, pair.old.head
+        if not (isinstance(new, Applied) and isinstance(old, Applied)):
+            return None
+        (*told, now), (*other, was) = new.written, old.written
+        if told != other or not (isinstance(now, Inside) and isinstance(was, Inside)):
+            return None
+        counts = [[*map(len, each.bodies)] for each in (now, was)]
+        if counts[0] != counts[1] or len(pair.new.args) != len(pair.old.args):
+            return None
+        args = [*zip(pair.new.args, pair.old.args, strict=True)]
+        if not all(map(self._is_equal, args)):
+            return Equal("bodies"), args
+        for one, other in zip(now.inputs, was.inputs, strict=True):
+            self._same |= dict(zip(one, other, strict=len(one) == len(other)))
+        inside = (zip(*each, strict=True) for each in zip(now.bodies, was.bodies, strict=True))
+        return Equal("bodies"), [*chain.from_iterable(inside)]
+
+    def _near(self, pair: Pair) -> Found | None:
+        """Constants that rounding made differ, by at most 4 ulp of the greatest of the channel."""
+        new, old = pair.new.head, pair.old.head
+        if not (isinstance(new, Source) and isinstance(old, Source)):
+            return None
+        now, was = self._constants.array(new.name), self._constants.array(old.name)
+        if now is None or was is None or pair.new.layers or pair.old.layers:
+            return None
+        worst = _ulps(now, was)
+        if worst > _ULPS:
+            raise DiffersError("a constant differs")
+        self._worst = max(self._worst, worst)
+        return Equal("near"), []
+
+
+def _aligned(new: Term, old: Term) -> list[_Pair]:
+    """The operands of two terms that may be equal."""
+    if len(new.args) != len(old.args):
+        return [(new.args[0], old.args[0])] if new.args and old.args else []
+    return [*zip(new.args, old.args, strict=True)]
+
+
+def _swapped(pair: Pair) -> Found | None:
+    """The operands of what commutes, in the other order."""
+    new, old = pair.new, pair.old
+    same = isinstance(old.head, Applied) and new.head == old.head and new.layers == old.layers
+    if not same or len(new.args) != 2 or old.head.written[1] not in _COMMUTING:
+        return None
+    return Equal("congruent"), [*zip(new.args[::-1], old.args, strict=True)]
+
+
+def _ulps(now: Any, was: Any) -> float:
+    """How far weights are apart, in units in the last place of the greatest of their channel."""
+    if (now.shape, now.dtype) != (was.shape, was.dtype) or not now.size:
+        return math.inf
+    if now.dtype.name not in {"float16", "float32", "float64"}:
+        return math.inf
+    one, other = (np.reshape(each, (len(each) if each.ndim > 1 else 1, -1)) for each in (now, was))
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.inf
+    unit = np.spacing(np.abs(other).max(axis=1, keepdims=True)).astype(np.float64)
+    return float((np.abs(one.astype(np.float64) - other.astype(np.float64)) / unit).max())
+
+
+def _label(term: Term, side: Side) -> str:
+    """The node that computes a term, or what the term is."""
+    for each in side.sides:
+        held = each.around(term)
+        if held is not None and (node := held[0].producer) is not None:
+            return f"{node.op} {node.name!r}"
+        if held is not None:
+            return f"{held[0].name!r}"
+    return "a constant" if isinstance(term.head, Source) else ""

@@ -1,0 +1,486 @@
+"""A model made plain: what says nothing of what it computes is gone.
+
+Models that compute the same in the same steps, whatever wrote them, read alike afterwards:
+functions stand in the place of their calls, constants are known by their content, what is computed
+of constants alone is one, defaults are not spelled out, and what scales or shifts the channels of a
+convolution is in its weights, computed in float64.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from msgspec import Struct
+from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
+from onnx.helper import get_attribute_value, make_attribute
+
+from onnxpad.errors import ModelError
+from onnxpad.file.external import internal
+from onnxpad.file.proto_walk import normal_domain
+from onnxpad.proof.read import ALIKE_BY_CHANCE
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import answers
+from onnxpad.validation.draw import constant_of, inlined
+
+Array = npt.NDArray[Any]
+
+_SMALL = 4096  # elements of a constant that is written into the plain model
+_MOST = 1 << 24  # elements of constants that are evaluated
+_BITS = ("float32", "float64", "float16")
+_ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+"""Operators of any number of inputs that give back one alone."""
+
+
+class Constants:
+    """The constants of all models that are compared, by a name made of their content."""
+
+    def __init__(self) -> None:
+        """There are none at first."""
+        self._held: dict[str, tuple[TensorProto, Callable[[], Array]]] = {}
+        self._evaluated: dict[bytes, list[str]] = {}
+
+    def of(self, tensor: TensorProto, folder: Path | None) -> str:
+        """The name of a tensor of a model, whose external data lie in a folder."""
+        if tensor.data_location == TensorProto.EXTERNAL:
+            if folder is None:
+                raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
+            read = partial(_external, tensor, folder)
+            return self.add(read(), read)
+        return self.add(numpy_helper.to_array(tensor))
+
+    def add(self, array: Array, read: Callable[[], Array] | None = None) -> str:
+        """The name of an array; `read` gives it again, where it is too large to be kept."""
+        array = np.asarray(array, order="C")
+        kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        digest = hashlib.sha1(f"{kind} {array.shape} ".encode(), usedforsecurity=False)
+        plain = array.dtype.kind == "O"
+        digest.update(
+            repr(array.tolist()).encode()
+            if plain
+            else array.view(np.uint8).data
+            if array.size and array.ndim
+            else array.tobytes()
+        )
+        name = f"constant {digest.hexdigest()}"
+        if name not in self._held:
+            if array.size <= _SMALL:
+                proto = numpy_helper.from_array(array, name)
+            else:
+                proto = TensorProto(name=name, data_type=kind, dims=array.shape)
+                proto.data_location = TensorProto.EXTERNAL
+                proto.external_data.add(key="location", value=digest.hexdigest())
+            self._held[name] = proto, read or (lambda: array)
+        return name
+
+    def array(self, name: str) -> Array | None:
+        """The elements of a constant; None of what is none."""
+        return self._held[name][1]() if name in self._held else None
+
+    def proto(self, name: str) -> TensorProto | None:
+        """A constant for the plain model: a large one without its elements."""
+        return self._held[name][0] if name in self._held else None
+
+    def size(self, name: str) -> int:
+        """The number of elements of a constant."""
+        return int(np.prod(self._held[name][0].dims, dtype=np.int64))
+
+    def evaluated(self, node: NodeProto, opsets: Sequence[Any]) -> list[str]:
+        """The outputs of a node of constants alone, by onnxruntime; none if it does not run it."""
+        given = list(dict.fromkeys(filter(None, node.input)))
+        if sum(map(self.size, given)) > _MOST:
+            return []
+        bare = NodeProto(op_type=node.op_type, domain=node.domain, input=node.input)
+        bare.attribute.extend(node.attribute)
+        bare.output.extend([f"out {place}" * bool(each) for place, each in enumerate(node.output)])
+        key = bare.SerializeToString(deterministic=True)
+        if key not in self._evaluated:
+            wanted = [each for each in bare.output if each]
+            graph = onnx.GraphProto(name="constants", node=[bare])
+            graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
+            arrays = [numpy_helper.from_array(_known(self.array(each)), each) for each in given]
+            graph.initializer.extend(arrays)
+            model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
+            found = answers(model, wanted, [{}])
+            values = {} if isinstance(found, EngineError) else found[0]
+            names = [""] * len(bare.output)
+            if not isinstance(values, EngineError):
+                for place, each in enumerate(bare.output):
+                    if each and isinstance(value := values.get(each), np.ndarray):
+                        names[place] = self.add(value)
+            complete = all(map(bool, names)) or [*map(bool, names)] == [*map(bool, bare.output)]
+            self._evaluated[key] = names if complete and any(names) else []
+        return self._evaluated[key]
+
+
+def _external(tensor: TensorProto, folder: Path) -> Array:
+    return numpy_helper.to_array(internal(tensor, folder))
+
+
+def _known(array: Array | None) -> Array:
+    assert array is not None
+    return array
+
+
+class Plain(Struct, frozen=True):
+    """A plain model, and the names of its tensors by those of the model that it was made of.
+
+    Attributes:
+        model: The plain model: large constants lack their elements.
+        outputs: The tensor of each output; also a constant or an input.
+    """
+
+    model: onnx.ModelProto
+    outputs: Mapping[str, str]
+
+
+def plain(
+    model: onnx.ModelProto,
+    constants: Constants,
+    *,
+    side: str,
+    folder: Path | None = None,
+    inputs: Mapping[str, str] | None = None,
+) -> Plain:
+    """Make a model plain.
+
+    Args:
+        model: The model, perhaps without its external data.
+        constants: What keeps the constants of all models that are compared.
+        side: What the names of tensors inside begin with, which no other model has.
+        folder: Where external data lies.
+        inputs: Other names for inputs.
+
+    Raises:
+        ModelError: External data is missing, or elements do not fit their shape.
+    """
+    model = inlined(model)
+    writer = _Writer(constants, folder, model, side)
+    return writer.written(model, inputs or {})
+
+
+class _Writer:
+    """Writes the nodes of one model anew."""
+
+    def __init__(
+        self, constants: Constants, folder: Path | None, model: onnx.ModelProto, side: str
+    ) -> None:
+        self._constants, self._folder, self._side = constants, folder, side
+        self._imports = [each for each in model.opset_import]
+        self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
+        self._is_overridable = model.ir_version >= 4
+        self._nodes: list[NodeProto] = []
+        self._made: dict[str, NodeProto] = {}
+        self._count = 0
+
+    def written(self, model: onnx.ModelProto, renamed: Mapping[str, str]) -> Plain:
+        """The plain model."""
+        graph, names = model.graph, dict[str, str]()
+        held = {each.name for each in graph.initializer}
+        held |= {each.values.name for each in graph.sparse_initializer}
+        inputs = [e for e in graph.input if self._is_overridable or e.name not in held]
+        for each in inputs:
+            names[each.name] = renamed.get(each.name, each.name)
+        self._hold(graph, names, but={each.name for each in inputs})
+        self._walk(graph, names)
+        outputs = {each.name: self._name(names, each.name) for each in graph.output}
+        nodes = _folded(self._nodes, {*outputs.values()}, self._constants)
+        made = onnx.ModelProto(ir_version=max(model.ir_version, 8), opset_import=self._imports)
+        made.graph.name = "plain"
+        made.graph.node.extend(nodes)
+        for each in inputs:
+            value = made.graph.input.add()
+            value.CopyFrom(each)
+            value.name = names[each.name]
+        written = {name for node in nodes for name in node.output}
+        shown = [each for each in dict.fromkeys(outputs.values()) if each in written]
+        made.graph.output.extend(onnx.ValueInfoProto(name=each) for each in shown)
+        read = dict.fromkeys([*_reads(nodes), *outputs.values()])
+        found = [proto for each in read if (proto := self._constants.proto(each)) is not None]
+        made.graph.initializer.extend(found)
+        made.metadata_props.extend(model.metadata_props)
+        return Plain(made, outputs)
+
+    def _hold(self, graph: onnx.GraphProto, names: dict[str, str], but: Iterable[str] = ()) -> None:
+        for each in graph.initializer:
+            if each.name not in but:
+                names[each.name] = self._constants.of(each, self._folder)
+        for sparse in graph.sparse_initializer:
+            names[sparse.values.name] = self._constants.add(_dense(sparse))
+
+    def _walk(self, graph: onnx.GraphProto, names: dict[str, str]) -> None:
+        for node in graph.node:
+            self._take(node, names)
+
+    def _name(self, names: Mapping[str, str], name: str) -> str:
+        if name and name not in names:
+            raise ModelError(f"tensor {name!r} is read before it is computed; sort the model")
+        return names[name] if name else ""
+
+    def _take(self, node: NodeProto, names: dict[str, str]) -> None:
+        """Writes one node, or finds another name for what it gives."""
+        read = [self._name(names, each) for each in node.input]
+        while read and not read[-1]:
+            read.pop()
+        is_standard, outputs = not normal_domain(node.domain), list(node.output)
+        if is_standard and (held := constant_of(node)) is not None:
+            names[outputs[0]] = self._constants.of(held, self._folder)
+            return
+        if is_standard and node.op_type == "If" and self._branch(node, read, names):
+            return
+        if is_standard and (same := self._same(node, read)):
+            names[outputs[0]] = same
+            return
+        new = NodeProto(op_type=node.op_type, domain=normal_domain(node.domain), input=read)
+        new.name = node.name or f"<{next(filter(None, outputs), node.op_type)}>"
+        new.attribute.extend(self._attributes(node, names))
+        if is_standard and new.op_type == "Gemm" and self._gemm(new, names, outputs):
+            return
+        is_told = all(self._constants.proto(each) is not None for each in filter(None, read))
+        if is_told and not _has_bodies(new) and new.op_type not in ALIKE_BY_CHANCE:
+            new.output.extend(outputs)
+            if found := self._constants.evaluated(new, self._imports):
+                names.update({name: each for name, each in zip(outputs, found) if name})
+                return
+            del new.output[:]
+        self._emit(new, names, outputs)
+
+    def _emit(self, new: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> str:
+        while outputs and not outputs[-1]:
+            outputs = outputs[:-1]
+        for each in outputs:
+            self._count += 1
+            new.output.append(f"{self._side}{self._count}" if each else "")
+            names[each] = new.output[-1]
+            self._made[new.output[-1]] = new
+        self._nodes.append(new)
+        return next(iter(new.output), "")
+
+    def _attributes(self, node: NodeProto, names: dict[str, str]) -> list[AttributeProto]:
+        """Those that say more than the default, with plain bodies and tensors."""
+        usual, found = _defaults(node.op_type, normal_domain(node.domain), self._opsets), []
+        for each in sorted(node.attribute, key=lambda each: each.name):
+            if each.type == AttributeProto.GRAPH:
+                found.append(make_attribute(each.name, self._body(each.g, names)))
+            elif each.type == AttributeProto.TENSOR:
+                value = numpy_helper.from_array(numpy_helper.to_array(each.t))
+                found.append(make_attribute(each.name, value))
+            elif usual.get(each.name) != (each.type, _value(each)):
+                kept = AttributeProto()
+                kept.CopyFrom(each)
+                kept.doc_string = ""
+                found.append(kept)
+        return found
+
+    def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
+        names, outer = dict(around), self._nodes
+        made, self._nodes = onnx.GraphProto(name=graph.name or "body"), []
+        for each in graph.input:
+            self._count += 1
+            names[each.name] = f"{self._side}{self._count}"
+            value = made.input.add()
+            value.CopyFrom(each)
+            value.name = names[each.name]
+        self._hold(graph, names)
+        self._walk(graph, names)
+        for each in graph.output:
+            given, inside = self._name(names, each.name), {n for e in self._nodes for n in e.output}
+            if given not in inside or given in [done.name for done in made.output]:
+                again = NodeProto(op_type="Identity", input=[given], name=f"<{each.name}>")
+                given = self._emit(again, names, [each.name])
+            made.output.add(name=given)
+        made.node.extend(self._nodes)
+        self._nodes = outer
+        return made
+
+    def _branch(self, node: NodeProto, read: Sequence[str], names: dict[str, str]) -> bool:
+        """Puts the branch that a constant condition takes in the place of an If."""
+        condition = self._constants.array(read[0]) if read else None
+        if condition is None or condition.size != 1:
+            return False
+        wanted = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
+        taken = next((each.g for each in node.attribute if each.name == wanted), None)
+        if taken is None or len(taken.output) != len(node.output):
+            return False
+        inner = dict(names)
+        self._hold(taken, inner)
+        self._walk(taken, inner)
+        for name, each in zip(node.output, taken.output, strict=True):
+            names[name] = self._name(inner, each.name)
+        return True
+
+    def _same(self, node: NodeProto, read: Sequence[str]) -> str:
+        """The tensor that a node gives back as it is; empty if it does something."""
+        op, given = node.op_type, read[0] if read else ""
+        if not given or len(node.output) > 1 and any(node.output[1:]):
+            return ""
+        if op == "Identity" or (op in _ALONE and len(read) == 1):
+            return given
+        if op == "Dropout" and self._opsets.get("", 0) >= 7:
+            training = self._constants.array(read[2]) if len(read) > 2 else np.array(0)
+            return given if training is not None and not training.any() else ""
+        if op == "Transpose" and (perm := _integers(node, "perm")):
+            before = self._made.get(given)
+            if before is not None and before.op_type == "Transpose":
+                first = _integers(before, "perm")
+                perm = [first[each] for each in perm] if len(first) == len(perm) else []
+                given = before.input[0]
+            return given if perm == [*range(len(perm))] and perm else ""
+        neutral = {"Mul": 1, "Div": 1, "Sub": 0}.get(op)
+        if neutral is not None and len(read) == 2:
+            by = self._constants.array(read[1])
+            return given if by is not None and by.ndim == 0 and by == neutral else ""
+        return ""
+
+    def _gemm(self, node: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
+        """Writes a Gemm without factors as MatMul and Add."""
+        written = {each.name: get_attribute_value(each) for each in node.attribute}
+        right = self._constants.array(node.input[1])
+        if {*written} - {"transB"} or (written and right is None):
+            return False
+        a, b, *bias = node.input
+        if written and right is not None:
+            b = self._constants.add(np.ascontiguousarray(right.T))
+        product = NodeProto(op_type="MatMul", input=[a, b], name=node.name)
+        given = self._emit(product, names, outputs[:1])
+        if bias:
+            self._emit(
+                NodeProto(op_type="Add", input=[given, *bias], name=node.name), names, outputs
+            )
+        return True
+
+
+def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:
+    """What nodes and their bodies read and give."""
+    for node in nodes:
+        yield from node.input
+        for each in node.attribute:
+            if each.type == AttributeProto.GRAPH:
+                yield from _reads(each.g.node)
+                yield from (value.name for value in each.g.output)
+
+
+def _has_bodies(node: NodeProto) -> bool:
+    return any(each.type == AttributeProto.GRAPH for each in node.attribute)
+
+
+def _integers(node: NodeProto, name: str) -> list[int]:
+    return next(([*each.ints] for each in node.attribute if each.name == name), [])
+
+
+def _value(attribute: AttributeProto) -> Any:
+    value = get_attribute_value(attribute)
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, bytes) else value
+
+
+def _dense(sparse: onnx.SparseTensorProto) -> Array:
+    values, indices = map(numpy_helper.to_array, (sparse.values, sparse.indices))
+    found = np.zeros(sparse.dims, values.dtype)
+    found[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, sparse.dims)] = (
+        values
+    )
+    return found
+
+
+@cache
+def _schema_defaults(op: str, domain: str, opset: int) -> dict[str, tuple[int, Any]]:
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return {}
+    values = ((name, each.default_value) for name, each in schema.attributes.items())
+    return {name: (each.type, _value(each)) for name, each in values if each.type}
+
+
+def _defaults(op: str, domain: str, opsets: Mapping[str, int]) -> dict[str, tuple[int, Any]]:
+    return _schema_defaults(op, domain, opsets.get(domain, 1))
+
+
+# Weights
+
+
+def _folded(
+    nodes: Sequence[NodeProto], outputs: Iterable[str], constants: Constants
+) -> list[NodeProto]:
+    """The nodes with what scales and shifts the channels of a Conv in its weights.
+
+    Only where nothing else reads what the Conv gives. All of a chain is computed in float64, and
+    rounded once.
+    """
+    uses, readers = Counter([*_reads(nodes), *outputs]), {}
+    for node in nodes:
+        readers.update((each, node) for each in node.input)
+    renamed, gone, made = dict[str, str](), set[int](), dict[int, NodeProto]()
+    for node in nodes:
+        given = [constants.array(each) for each in node.input[1:3]]
+        if node.op_type != "Conv" or node.domain or not given or any(e is None for e in given):
+            continue
+        weight, *more = map(_known, given)
+        if weight.dtype.name not in _BITS:
+            continue
+        w, last = weight.astype(np.float64), node.output[0]
+        b = more[0].astype(np.float64) if more else np.zeros(len(w))
+        while uses[last] == 1 and (reader := readers.get(last)) is not None:
+            moved = _affine(reader, last, w.ndim, len(w), constants)
+            if moved is None:
+                break
+            factor, shift = moved
+            w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + shift
+            gone.add(id(reader))
+            last = reader.output[0]
+        if last == node.output[0] and (not more or b.any()):
+            continue
+        new = NodeProto()
+        new.CopyFrom(node)
+        same = last == node.output[0]
+        new.input[1] = node.input[1] if same else constants.add(w.astype(weight.dtype))
+        del new.input[2:]
+        if b.any():
+            new.input.append(constants.add(b.astype(weight.dtype)))
+        new.output[0], made[id(node)] = last, new
+    return [made.get(id(node), node) for node in nodes if id(node) not in gone]
+
+
+def _affine(
+    node: NodeProto, data: str, rank: int, channels: int, constants: Constants
+) -> tuple[Array, Array] | None:
+    """The factor and the shift of each channel by which a node alters data; None of others."""
+    others = [constants.array(each) for each in node.input if each != data]
+    if node.domain or any(each is None for each in others) or len([*filter(None, node.output)]) > 1:
+        return None
+    arrays = [np.asarray(each, np.float64) for each in others if each.dtype.name in _BITS]
+    zero, one = np.zeros(channels), np.ones(channels)
+    if node.op_type == "BatchNormalization" and len(arrays) == 4 and node.input[0] == data:
+        if any(each.name in ("training_mode", "is_test", "spatial") for each in node.attribute):
+            return None
+        epsilon = next((each.f for each in node.attribute if each.name == "epsilon"), 1e-5)
+        scale, shift, mean, variance = arrays
+        factor = scale / np.sqrt(variance + np.float64(np.float32(epsilon)))
+        return factor, shift - mean * factor
+    if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or node.attribute:
+        return None
+    (by,) = arrays
+    shape = (*[1] * (rank - by.ndim), *by.shape)
+    if by.ndim > rank or any(size != 1 for axis, size in enumerate(shape) if axis != 1):
+        return None
+    by = np.broadcast_to(by.reshape(-1), channels) if shape[1] in (1, channels) else None
+    is_first = node.input[0] == data
+    match node.op_type:
+        case _ if by is None:
+            return None
+        case "Add":
+            return one, by
+        case "Mul":
+            return by, zero
+        case "Sub":
+            return (one, -by) if is_first else (-one, by)
+        case "Div" if is_first:
+            return 1 / by, zero
+    return None
