@@ -18,7 +18,7 @@ from onnxpad.process import was_interrupted
 COMMANDS = {
     **{
         name: f"onnxpad.cli.{name}_command"
-        for name in ("fix", "check", "show", "validate", "match", "repad", "explain")
+        for name in ("fix", "check", "show", "validate", "prove", "match", "repad", "explain")
     },
     **dict.fromkeys(("rule", "targets", "docs", "doctor"), "onnxpad.cli.rule_commands"),
 }

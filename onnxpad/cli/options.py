@@ -73,6 +73,7 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             Path,
             "PATH",
         ),
+        "counterexample": _told("Write inputs on which they differ.", Path, "FILE"),
         "keep_invalid": Typed("Write the result although it is invalid."),
     },
     "Operator": {

@@ -14,7 +14,7 @@ from msgspec import Struct
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import passed_to_body
-from onnxpad.facts.feasible import AnalysedDomain, SizeDomain, analysed_domains
+from onnxpad.facts.feasible import SizeDomain, analysed_domains
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
@@ -203,7 +203,8 @@ class Side(Reader):
         if isinstance(head, Copied) or (isinstance(head, Applied) and "Pad" in head.written[:2]):
             return inner[0]
         if isinstance(head, Source):
-            says = head.name if isinstance(head.name, str) else "given"
+            given = head.name if isinstance(head.name, str) else "given"
+            says = given.partition(" ")[0] if given.startswith("constant ") else given
         if isinstance(head, Applied | Stepped):
             says = (head.written if isinstance(head, Applied) else head.key)[:2]
         return hashlib.sha1(f"{says} {inner}".encode(), usedforsecurity=False).hexdigest()
@@ -272,8 +273,8 @@ class Unifier:
         told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
         if self._worst:
             told.append(
-                f"weights that were computed anew are equal: they differ by {self._worst:.1f} units "
-                "in the last place of the greatest of their channel at most"
+                f"weights computed anew are equal: at most {self._worst:.1f} units in the last place "
+                "of the greatest of their channel apart"
             )
         is_limited = bool(domain.facts(original.graph) or domain.assumptions)
         limits = str(domain) if is_limited else ""
@@ -290,7 +291,7 @@ class Unifier:
             pair, is_ready = pending.pop()
             if self._is_equal(pair) or (not is_ready and pair in self._open):
                 continue
-            error, further = self._asked(pair)
+            error, further = self._asked(pair, is_ready=is_ready)
             if error is None and not further:
                 self._same[pair[0]] = pair[1]
                 self._open.pop(pair, None)
@@ -304,8 +305,11 @@ class Unifier:
                 pending.append((pair, True))
                 pending += [(each, False) for each in new]
 
-    def _asked(self, pair: _Pair) -> tuple[DiffersError | None, list[_Pair]]:
-        """Why a pair differs, or the pairs that have to be equal for it to be."""
+    def _asked(self, pair: _Pair, *, is_ready: bool) -> tuple[DiffersError | None, list[_Pair]]:
+        """Why a pair differs, or the pairs that have to be equal for it to be.
+
+        Once its operands were looked at, those of what commutes may be equal crosswise.
+        """
         new, old = pair
         args = tuple([self._same.get(each, each) for each in new.args])
         now = self._sides[0].terms.make(new.head, args, new.layers)
@@ -316,10 +320,13 @@ class Unifier:
         facts = self._facts.setdefault(side, Facts(side.graph, side.analysis, side))
         given = Pair(now, old, side.holder(old), self._trust, facts)
         try:
-            equal, more = ruled(given, (self._near, self._bodies, _swapped))
+            equal, more = ruled(given, (self._near, self._bodies))
         except DiffersError as error:
             return error, []
         found = [each for each in more if not self._is_equal(each)]
+        if found and is_ready and _commutes(now, old):
+            crossed = zip(now.args[::-1], old.args, strict=True)
+            found = [each for each in crossed if not self._is_equal(each)]
         if not found:
             self._rewrites += equal.rule != "congruent"
             self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
@@ -334,7 +341,8 @@ class Unifier:
                 continue
             seen.add(pair)
             error, further = self._open.get(pair, (None, []))
-            inner = [each for each in further if not self._is_equal(each)]
+            alike = (each for each in further if type(each[0].head) is type(each[1].head))
+            inner = [each for each in alike if not self._is_equal(each)]
             if inner:
                 pending += inner
                 continue
@@ -383,13 +391,9 @@ def _aligned(new: Term, old: Term) -> list[_Pair]:
     return [*zip(new.args, old.args, strict=True)]
 
 
-def _swapped(pair: Pair) -> Found | None:
-    """The operands of what commutes, in the other order."""
-    new, old = pair.new, pair.old
-    same = isinstance(old.head, Applied) and new.head == old.head and new.layers == old.layers
-    if not same or len(new.args) != 2 or old.head.written[1] not in _COMMUTING:
-        return None
-    return Equal("congruent"), [*zip(new.args[::-1], old.args, strict=True)]
+def _commutes(new: Term, old: Term) -> bool:
+    is_same = isinstance(old.head, Applied) and new.head == old.head
+    return is_same and len(new.args) == 2 and old.head.written[1] in _COMMUTING
 
 
 def _ulps(now: Any, was: Any) -> float:

@@ -9,7 +9,7 @@ convolution is in its weights, computed in float64.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -61,13 +61,9 @@ class Constants:
         array = np.asarray(array, order="C")
         kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
         digest = hashlib.sha1(f"{kind} {array.shape} ".encode(), usedforsecurity=False)
-        plain = array.dtype.kind == "O"
+        is_text = array.dtype.kind == "O"
         digest.update(
-            repr(array.tolist()).encode()
-            if plain
-            else array.view(np.uint8).data
-            if array.size and array.ndim
-            else array.tobytes()
+            repr(array.tolist()).encode() if is_text else array.reshape(-1).view(np.uint8)
         )
         name = f"constant {digest.hexdigest()}"
         if name not in self._held:
@@ -173,7 +169,7 @@ class _Writer:
         self, constants: Constants, folder: Path | None, model: onnx.ModelProto, side: str
     ) -> None:
         self._constants, self._folder, self._side = constants, folder, side
-        self._imports = [each for each in model.opset_import]
+        self._imports = list(model.opset_import)
         self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
         self._is_overridable = model.ir_version >= 4
         self._nodes: list[NodeProto] = []
@@ -247,7 +243,9 @@ class _Writer:
         if is_told and not _has_bodies(new) and new.op_type not in ALIKE_BY_CHANCE:
             new.output.extend(outputs)
             if found := self._constants.evaluated(new, self._imports):
-                names.update({name: each for name, each in zip(outputs, found) if name})
+                names.update(
+                    {name: each for name, each in zip(outputs, found, strict=False) if name}
+                )
                 return
             del new.output[:]
         self._emit(new, names, outputs)
@@ -319,7 +317,7 @@ class _Writer:
     def _same(self, node: NodeProto, read: Sequence[str]) -> str:
         """The tensor that a node gives back as it is; empty if it does something."""
         op, given = node.op_type, read[0] if read else ""
-        if not given or len(node.output) > 1 and any(node.output[1:]):
+        if not given or any(node.output[1:]):
             return ""
         if op == "Identity" or (op in _ALONE and len(read) == 1):
             return given
@@ -409,38 +407,43 @@ def _defaults(op: str, domain: str, opsets: Mapping[str, int]) -> dict[str, tupl
 def _folded(
     nodes: Sequence[NodeProto], outputs: Iterable[str], constants: Constants
 ) -> list[NodeProto]:
-    """The nodes with what scales and shifts the channels of a Conv in its weights.
+    """The nodes with what scales and shifts the channels of a convolution in its weights.
 
-    Only where nothing else reads what the Conv gives. All of a chain is computed in float64, and
+    Only where nothing else reads what that gives. All of a chain is computed in float64, and
     rounded once.
     """
-    uses, readers = Counter([*_reads(nodes), *outputs]), {}
+    uses, readers = Counter([*_reads(nodes), *outputs]), dict[str, NodeProto]()
     for node in nodes:
         readers.update((each, node) for each in node.input)
-    renamed, gone, made = dict[str, str](), set[int](), dict[int, NodeProto]()
+    gone, made = set[int](), dict[int, NodeProto]()
     for node in nodes:
         given = [constants.array(each) for each in node.input[1:3]]
-        if node.op_type != "Conv" or node.domain or not given or any(e is None for e in given):
+        is_one = node.op_type in ("Conv", "ConvTranspose") and not node.domain
+        if not (is_one and given and all(each is not None for each in given)):
             continue
         weight, *more = map(_known, given)
-        if weight.dtype.name not in _BITS:
+        if weight.dtype.name not in _BITS or weight.ndim < 3:
             continue
+        group = next((each.i for each in node.attribute if each.name == "group"), 1)
+        axis = int(node.op_type == "ConvTranspose")
+        channels = weight.shape[axis] * (group if axis else 1)
         w, last = weight.astype(np.float64), node.output[0]
-        b = more[0].astype(np.float64) if more else np.zeros(len(w))
+        b = more[0].astype(np.float64) if more else np.zeros(channels)
         while uses[last] == 1 and (reader := readers.get(last)) is not None:
-            moved = _affine(reader, last, w.ndim, len(w), constants)
-            if moved is None:
+            moved = _affine(reader, last, w.ndim, channels, constants)
+            if moved is None or (axis and group > 1 and (moved[0] != 1).any()):
                 break
             factor, shift = moved
-            w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + shift
+            if (factor != 1).any():
+                w = w * factor.reshape([-1 if place == axis else 1 for place in range(w.ndim)])
+            b = b * factor + shift
             gone.add(id(reader))
             last = reader.output[0]
         if last == node.output[0] and (not more or b.any()):
             continue
         new = NodeProto()
         new.CopyFrom(node)
-        same = last == node.output[0]
-        new.input[1] = node.input[1] if same else constants.add(w.astype(weight.dtype))
+        new.input[1] = constants.add(w.astype(weight.dtype))
         del new.input[2:]
         if b.any():
             new.input.append(constants.add(b.astype(weight.dtype)))

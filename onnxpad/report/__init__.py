@@ -20,6 +20,7 @@ from onnxpad.reasons import Reason
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
+    from onnxpad.prove.verdict import Verdict
     from onnxpad.report.documents import Document, View
     from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
@@ -495,6 +496,28 @@ class ValidationResult(Noted, Judged, frozen=True):
     def exit_code(self) -> int:
         """0 if everything was compared and agrees, 3 if it failed, 5 if too little was compared."""
         return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
+
+
+class ProveReport(Noted, frozen=True):
+    """The result of `prove`.
+
+    Attributes:
+        original: Path of the original model, as given.
+        rewritten: Path of the rewritten model.
+        verdict: Whether they compute the same, with what that rests on.
+        seconds: Wall time.
+    """
+
+    command = "prove"
+    original: str
+    rewritten: str
+    verdict: Verdict
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 3 refuted, 5 undecided."""
+        return {"proved": 0, "refuted": 3}.get(self.verdict.verdict, 5)
 
 
 class ShowResult(Noted, frozen=True):

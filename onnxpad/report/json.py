@@ -58,7 +58,10 @@ class Failed(Struct, frozen=True):
 
 
 COMMANDS = {
-    **{f"{name.title()}Report": name for name in ("fix", "check", "match", "repad", "explain")},
+    **{
+        f"{name.title()}Report": name
+        for name in ("fix", "check", "match", "prove", "repad", "explain")
+    },
     "FolderReport": "folder",
     "ShowResult": "show",
     "ValidationResult": "validate",
@@ -96,6 +99,9 @@ VIEWS: Mapping[str, str] = {
     "data=delivery.data seconds",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
+    "ProveReport": "original rewritten *verdict seconds html?",
+    "Verdict": "... counterexample?",
+    "Counterexample": "... where? output? - feeds",
     "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
     "declared written=delivery.written? older=delivery.older? data=delivery.data "

@@ -1,0 +1,318 @@
+"""Proves, refutes, or leaves undecided whether two models compute the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import onnx
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from onnxpad.arguments import InFolder
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import RUNTIME, ModelError, UsageError
+from onnxpad.facts.feasible import SizeDomain
+from onnxpad.finding import Trust
+from onnxpad.graph import Graph
+from onnxpad.inventory import padding_differences
+from onnxpad.proof.term import DiffersError
+from onnxpad.prove.pairs import Comparer, Proof, Region
+from onnxpad.prove.plain import Constants, plain
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.runtime import EngineError, LimitError
+from onnxpad.runtimes.sessions import Array, Source, folder_of, open_session, read_proto
+from onnxpad.validation.compare import compare, tensors
+from onnxpad.validation.draw import (
+    Draw,
+    Input,
+    UndrawableError,
+    draw,
+    outline,
+    pinned,
+    size_choices,
+    steerings,
+)
+from onnxpad.validation.result import culprit
+from onnxpad.validation.whole import validate_models
+
+Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
+
+_SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 128, 224)
+"""Sizes of open dimensions at which a difference is looked for, the smallest first."""
+_MOST = 1 << 22  # elements of an input that is drawn for that
+_CONFIRMED = 4  # runs that have to agree with a proof
+
+
+class Counterexample(Struct, frozen=True):
+    """Inputs on which two models compute something else, without optimisation.
+
+    Attributes:
+        inputs: Name, type and size of each input, and how it was drawn.
+        sizes: The open dimensions, by name.
+        output: The first output that differs; empty where the rewritten model does not run.
+        detail: An element in both, and how many differ; or the runtime's error.
+        where: The first operator that differs, with its padding in both; empty if not known.
+        feeds: The inputs themselves, by name.
+    """
+
+    inputs: str
+    sizes: Mapping[str, int]
+    output: str
+    detail: str
+    where: str = ""
+    feeds: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Verdict(Struct, frozen=True):
+    """What is known of whether a rewritten model computes what the original computes.
+
+    Attributes:
+        verdict: `proved` for every size of `limits`, `refuted` by the counterexample, `undecided`.
+        assumptions: What the proof rests on, a line each.
+        limits: The sizes that it holds for; empty for all at which the original runs.
+        counterexample: Of a refutation.
+        regions: What the proof leaves open, of what is undecided.
+        runs: On how many inputs both models agreed.
+        notes: Remarks on how they were compared, a line each.
+    """
+
+    verdict: Outcome
+    assumptions: tuple[str, ...] = ()
+    limits: str = ""
+    counterexample: Counterexample | None = None
+    regions: tuple[Region, ...] = ()
+    runs: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def decide(
+    original: Source,
+    rewritten: Source,
+    *,
+    domain: SizeDomain | None = None,
+    trust: Trust | None = None,
+    strict: bool = False,
+    time_limit: float | None = None,
+) -> Verdict:
+    """Prove that a rewritten model computes what the original computes, or show where it does not.
+
+    It has to wherever the original is defined, by the specification and onnxruntime. A proof is
+    confirmed by a few runs; without one a difference is looked for, at small sizes first.
+
+    Args:
+        original: The model as it was.
+        rewritten: The model that somebody made of it.
+        domain: The sizes of open dimensions that count.
+        trust: Whose reading counts where onnxruntime and the specification disagree.
+        strict: Whether a proof that rests on an assumption is none.
+        time_limit: Seconds after which what is not decided is undecided.
+
+    Raises:
+        ModelError: A model cannot be read.
+    """
+    end = time.monotonic() + (time_limit or 1e9)
+    models = read_proto(original), read_proto(rewritten)
+    renamed, notes = _aligned(*models)
+    if renamed:
+        models = models[0], _renamed(models[1], renamed)
+        folder = folder_of(rewritten)
+        data = models[1].SerializeToString()
+        rewritten = data if folder is None else InFolder(data, folder)
+    proof = _proof(models, (folder_of(original), folder_of(rewritten)), domain, trust, end)
+    if strict and proof.assumptions:
+        said = f"the proof rests on an assumption: {proof.assumptions[0]}"
+        proof = replace(proof, regions=(*proof.regions, Region("", "", said, "assumption-refused")))
+    found, runs, why = _counterexample((original, rewritten), models, domain, proof.holds, end)
+    if found is not None:
+        return Verdict("refuted", counterexample=found, runs=runs, notes=notes)
+    if not proof.holds:
+        told = (*notes, why) if why else notes
+        return Verdict("undecided", regions=proof.regions, runs=runs, notes=told)
+    assumptions = (*notes, *proof.assumptions)
+    return Verdict("proved", assumptions, proof.limits, runs=runs, notes=(why,) if why else ())
+
+
+def _aligned(
+    original: onnx.ModelProto, rewritten: onnx.ModelProto
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Other names for the inputs and outputs of the rewritten model, and what that assumes.
+
+    Raises:
+        UsageError: They are not as many, or of other types and ranks.
+    """
+    found, notes = dict[str, str](), list[str]()
+    for what, ours, theirs in (
+        ("inputs", _inputs(original), _inputs(rewritten)),
+        ("outputs", original.graph.output, rewritten.graph.output),
+    ):
+        if {each.name for each in ours} == {each.name for each in theirs}:
+            continue
+        if [*map(_kind, ours)] != [*map(_kind, theirs)]:
+            raise UsageError(
+                f"the {what} of both models have other names, and do not agree in number, type and "
+                "rank: they cannot be compared"
+            )
+        found |= {b.name: a.name for a, b in zip(ours, theirs, strict=True) if a.name != b.name}
+        notes.append(f"{what} of other names are the same in their order")
+    return found, tuple(notes)
+
+
+def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    held = {each.name for each in model.graph.initializer}
+    return [each for each in model.graph.input if each.name not in held]
+
+
+def _kind(value: onnx.ValueInfoProto) -> tuple[int, int | None]:
+    kind = value.type.tensor_type
+    return kind.elem_type, len(kind.shape.dim) if kind.HasField("shape") else None
+
+
+def _renamed(model: onnx.ModelProto, names: Mapping[str, str]) -> onnx.ModelProto:
+    """A copy with other names for tensors of its main graph; what has such a name gets another."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    clashing = {each: f"{each} (of the rewritten model)" for each in names.values()}
+    _rename(copy.graph, {**clashing, **names})
+    return copy
+
+
+def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = names.get(value.name, value.name)
+    for node in graph.node:
+        node.input[:] = [names.get(each, each) for each in node.input]
+        node.output[:] = [names.get(each, each) for each in node.output]
+        for each in node.attribute:
+            if each.HasField("g"):
+                _rename(each.g, names)
+
+
+def _proof(
+    models: tuple[onnx.ModelProto, onnx.ModelProto],
+    folders: tuple[Path | None, Path | None],
+    domain: SizeDomain | None,
+    trust: Trust | None,
+    end: float,
+) -> Proof:
+    """The first proof that holds, or the last that does not."""
+    constants, found = Constants(), None
+    try:
+        first, second = (
+            plain(model, constants, side=side, folder=folder)
+            for model, side, folder in zip(models, ("a:", "b:"), folders, strict=True)
+        )
+        graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
+        outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
+        for found in Comparer(graphs, constants, trust).proofs(outputs, domain):
+            if found.holds or time.monotonic() > end:
+                break
+    except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
+        said = f"the proof stops: {str(error) or type(error).__name__}"
+        return Proof((Region("", "", said.splitlines()[0], "not-certified"),))
+    nothing = DiffersError("nothing is known of the models")
+    return found or Proof((Region("", "", str(nothing), nothing.code.value),))
+
+
+def _counterexample(
+    sources: tuple[Source, Source],
+    models: tuple[onnx.ModelProto, onnx.ModelProto],
+    domain: SizeDomain | None,
+    holds: bool,
+    end: float,
+) -> tuple[Counterexample | None, int, str]:
+    """The first inputs on which the models differ, how many agreed, and why no more was run."""
+    domain = domain or SizeDomain()
+    try:
+        inputs = pinned(outline(models[0]).inputs, domain.declared, domain.given)
+    except UndrawableError as error:
+        return None, 0, f"not run: {error}"
+    runs, why, folders = 0, "", tuple(map(folder_of, sources))
+    try:
+        with pool.limited(max(end - time.monotonic(), 0.1) if end < 1e8 else None):
+            with open_session(sources[0], folder=folders[0]) as before:
+                try:
+                    after = open_session(sources[1], folder=folders[1])
+                except EngineError as error:
+                    return Counterexample("", {}, "", f"the rewritten model: {error}"), 0, ""
+                with after:
+                    for fed, sizes in _draws(inputs):
+                        if time.monotonic() > end:
+                            return None, runs, "the time was over"
+                        try:
+                            wanted = tensors(before.run(fed.feeds))
+                        except LimitError:
+                            raise
+                        except EngineError as error:
+                            why = why or f"{RUNTIME} does not run the original: {error}"
+                            continue
+                        runs += 1
+                        found = _difference(sources, models, fed, sizes, wanted, after)
+                        if found is not None:
+                            return found, runs - 1, ""
+                        if holds and runs == _CONFIRMED:
+                            break
+    except EngineError as error:
+        return None, runs, f"not run: {error}"
+    return None, runs, "" if runs else why
+
+
+def _difference(
+    sources: tuple[Source, Source],
+    models: tuple[onnx.ModelProto, onnx.ModelProto],
+    fed: Draw,
+    sizes: Mapping[str, int],
+    wanted: Mapping[str, Array],
+    after: Any,
+) -> Counterexample | None:
+    """What differs on some inputs; None where nothing does, or that is rounding."""
+    try:
+        given = tensors(after.run(fed.feeds))
+    except LimitError:
+        raise
+    except EngineError as error:
+        said = f"the rewritten model does not run: {error}"
+        return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
+    each = (compare(name, value, given[name]) for name, value in wanted.items() if name in given)
+    worst = next((found for found in each if not found.ok), None)
+    if worst is None:
+        return None
+    judged = validate_models(*sources, inputs=dict(fed.feeds))
+    runs = [run for run in judged.runs if run.subject == "rewritten" and run.optimisation == "off"]
+    if all(run.ok for run in runs):
+        return None
+    try:
+        graphs = map(Graph.from_proto, models)
+        judged = replace(judged, padding=tuple(padding_differences(*graphs)))
+    except ModelError:
+        pass
+    where = culprit(judged)
+    return Counterexample(fed.label, sizes, worst.output, worst.detail, where, fed.feeds)
+
+
+def _draws(inputs: Sequence[Input]) -> Iterator[tuple[Draw, dict[str, int]]]:
+    """Inputs to run on with their sizes, small ones first, then those that a user would take."""
+    seen = list[tuple[dict[str, int], Mapping[str, int]]]()
+    admitted = {dim: each.sizes.get(dim) for each in inputs for dim in each.shape}
+    named = [dim for dim in admitted if isinstance(dim, str)]
+    small = [{dim: _near(admitted[dim], n + place % 2 * shift) for place, dim in enumerate(named)}
+             for n in _SIZES for shift in (0, 1)]  # fmt: skip
+    ways = [(sizes, {}) for sizes in (*small, *size_choices(inputs))] + [*steerings(inputs)]
+    for sizes, values in ways:
+        if (sizes, values) in seen:
+            continue
+        seen.append((sizes, values))
+        for seed, again in ((0, False), (1, True)):
+            try:
+                fed = draw(inputs, sizes, seed, values, again=again)
+            except UndrawableError:
+                continue
+            if all(each.size <= _MOST for each in fed.feeds.values()):
+                yield fed, sizes
+
+
+def _near(admitted: Sizes | None, size: int) -> int:
+    """The admitted size that is the `size`th, or `size` where all are."""
+    return size if admitted is None else admitted.value(min(size - 1, admitted.count - 1))

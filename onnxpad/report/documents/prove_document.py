@@ -1,0 +1,54 @@
+"""The document of `prove`: the verdict, and what it rests on, or where the models part."""
+
+from __future__ import annotations
+
+from onnxpad.errors import and_list
+from onnxpad.prove.verdict import Counterexample
+from onnxpad.report import ProveReport
+from onnxpad.report.documents import Block, Document, Group, Pairs, View
+from onnxpad.report.layout import marked
+from onnxpad.report.text import counted, more, shown
+
+_REGIONS = 10
+_MARKS = {"proved": "good", "refuted": "error", "undecided": "warning"}
+
+
+def prove_document(report: ProveReport, view: View = "brief") -> Document:
+    """The verdict in one line; then the counterexample, or each region that is open."""
+    found, names = report.verdict, (report.original, report.rewritten)
+    models = and_list(marked(shown(each), "strong") for each in names)
+    told = marked(found.verdict, _MARKS[found.verdict])
+    if found.verdict == "proved":
+        told += f" to compute the same for {shown(found.limits) or 'every size'}"
+        told += "".join(f"; assumes: {shown(each)}" for each in found.assumptions)
+    agreed = f"; {counted(found.runs, 'run')} agreed" if found.runs else ""
+    head: list[Block] = [f"{models}: {told}{agreed} ({report.seconds:.1f} s)"]
+    head += [f"note: {shown(each)}" for each in found.notes]
+    groups = [Group("", head)]
+    if found.counterexample is not None:
+        groups.append(Group("Counterexample", [Pairs(_told(found.counterexample))]))
+    if found.regions:
+        most = None if view == "full" else _REGIONS
+        rows = [
+            (_where(each.original, each.rewritten), shown(each.reason)) for each in found.regions
+        ]
+        blocks: list[Block] = [Pairs(rows[:most]), *more(rows, most)]
+        groups.append(Group(f"Open: {counted(len(rows), 'region')}", blocks))
+    return Document("prove", report.rewritten, groups)
+
+
+def _told(found: Counterexample) -> list[tuple[str, str]]:
+    sizes = ", ".join(f"{name} {size}" for name, size in found.sizes.items())
+    rows = {
+        "inputs": found.inputs,
+        "sizes": sizes,
+        "output": found.output,
+        "differs": found.detail,
+        "begins at": found.where,
+    }
+    return [(name, shown(text)) for name, text in rows.items() if text]
+
+
+def _where(original: str, rewritten: str) -> str:
+    both = dict.fromkeys(shown(each) or "?" for each in (original, rewritten))
+    return " and ".join(both)
