@@ -212,12 +212,12 @@ class _Writer:
             names[sparse.values.name] = self._constants.add(_dense(sparse))
 
     def _walk(self, graph: onnx.GraphProto, names: dict[str, str]) -> None:
-        for node in graph.node:
+        for node in _needed(graph):
             self._take(node, names)
 
     def _name(self, names: Mapping[str, str], name: str) -> str:
         if name and name not in names:
-            raise ModelError(f"tensor {name!r} is read before it is computed; sort the model")
+            raise ModelError(f"tensor {name!r} is read, and nothing computes it")
         return names[name] if name else ""
 
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
@@ -353,6 +353,26 @@ class _Writer:
                 NodeProto(op_type="Add", input=[given, *bias], name=node.name), names, outputs
             )
         return True
+
+
+def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
+    """The nodes that the outputs of a graph need, each after those that it reads."""
+    nodes = graph.node
+    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    pending = [makers[each.name] for each in graph.output if each.name in makers]
+    found, is_done = list[NodeProto](), dict[int, bool]()
+    while pending:
+        place = pending[-1]
+        if place not in is_done:
+            is_done[place] = False
+            read = (makers.get(each) for each in _reads([nodes[place]]))
+            pending += [each for each in read if each is not None and each not in is_done]
+            continue
+        pending.pop()
+        if not is_done[place]:
+            is_done[place] = True
+            found.append(nodes[place])
+    return found
 
 
 def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:
