@@ -347,26 +347,28 @@ class Unifier:
                 pending += inner
                 continue
             told = error or DiffersError("other steps are computed")
-            labels = [_label(pair[1], self._sides[0]), _label(pair[0], self._sides[1])]
-            yield Region(*labels, str(told), told.code.value)
+            ours, theirs = _label(pair[1], self._sides[0]), _label(pair[0], self._sides[1])
+            yield Region(ours, theirs, str(told), told.code.value)
 
     def _bodies(self, pair: Pair) -> Found | None:
         """Nodes with bodies are equal if what they read is, and then what the bodies make of it."""
         new, old = pair.new.head, pair.old.head
         if not (isinstance(new, Applied) and isinstance(old, Applied)):
             return None
-        (*told, now), (*other, was) = new.written, old.written
-        if told != other or not (isinstance(now, Inside) and isinstance(was, Inside)):
+        now, was = new.written[-1], old.written[-1]
+        if new.written[:-1] != old.written[:-1] or not (
+            isinstance(now, Inside) and isinstance(was, Inside)
+        ):
             return None
-        counts = [[*map(len, each.bodies)] for each in (now, was)]
+        counts = [[*map(len, (*each.inputs, *each.bodies))] for each in (now, was)]
         if counts[0] != counts[1] or len(pair.new.args) != len(pair.old.args):
             return None
-        args = [*zip(pair.new.args, pair.old.args, strict=True)]
-        if not all(map(self._is_equal, args)):
-            return Equal("bodies"), args
-        for one, other in zip(now.inputs, was.inputs, strict=True):
-            self._same |= dict(zip(one, other, strict=len(one) == len(other)))
-        inside = (zip(*each, strict=True) for each in zip(now.bodies, was.bodies, strict=True))
+        given = [*zip(pair.new.args, pair.old.args, strict=True)]
+        if not all(map(self._is_equal, given)):
+            return Equal("bodies"), given
+        for ours, theirs in zip(now.inputs, was.inputs, strict=True):  # so the bodies read the same
+            self._same |= dict(zip(ours, theirs, strict=True))
+        inside = [zip(*each, strict=True) for each in zip(now.bodies, was.bodies, strict=True)]
         return Equal("bodies"), [*chain.from_iterable(inside)]
 
     def _near(self, pair: Pair) -> Found | None:
@@ -392,8 +394,9 @@ def _aligned(new: Term, old: Term) -> list[_Pair]:
 
 
 def _commutes(new: Term, old: Term) -> bool:
-    is_same = isinstance(old.head, Applied) and new.head == old.head
-    return is_same and len(new.args) == 2 and old.head.written[1] in _COMMUTING
+    if not isinstance(old.head, Applied) or new.head != old.head or len(new.args) != 2:
+        return False
+    return old.head.written[1] in _COMMUTING
 
 
 def _ulps(now: Any, was: Any) -> float:

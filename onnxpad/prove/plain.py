@@ -62,9 +62,8 @@ class Constants:
         kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
         digest = hashlib.sha1(f"{kind} {array.shape} ".encode(), usedforsecurity=False)
         is_text = array.dtype.kind == "O"
-        digest.update(
-            repr(array.tolist()).encode() if is_text else array.reshape(-1).view(np.uint8)
-        )
+        data = repr(array.tolist()).encode() if is_text else array.tobytes()
+        digest.update(data)
         name = f"constant {digest.hexdigest()}"
         if name not in self._held:
             if array.size <= _SMALL:
@@ -143,7 +142,6 @@ def plain(
     *,
     side: str,
     folder: Path | None = None,
-    inputs: Mapping[str, str] | None = None,
 ) -> Plain:
     """Make a model plain.
 
@@ -152,14 +150,13 @@ def plain(
         constants: What keeps the constants of all models that are compared.
         side: What the names of tensors inside begin with, which no other model has.
         folder: Where external data lies.
-        inputs: Other names for inputs.
 
     Raises:
         ModelError: External data is missing, or elements do not fit their shape.
     """
     model = inlined(model)
     writer = _Writer(constants, folder, model, side)
-    return writer.written(model, inputs or {})
+    return writer.written(model)
 
 
 class _Writer:
@@ -176,14 +173,17 @@ class _Writer:
         self._made: dict[str, NodeProto] = {}
         self._count = 0
 
-    def written(self, model: onnx.ModelProto, renamed: Mapping[str, str]) -> Plain:
+    def written(self, model: onnx.ModelProto) -> Plain:
         """The plain model."""
         graph, names = model.graph, dict[str, str]()
         held = {each.name for each in graph.initializer}
         held |= {each.values.name for each in graph.sparse_initializer}
         inputs = [e for e in graph.input if self._is_overridable or e.name not in held]
+        usual = {each.name: each for each in graph.initializer}
         for each in inputs:
-            names[each.name] = renamed.get(each.name, each.name)
+            default = usual.get(each.name)
+            told = "" if default is None else f" or {self._constants.of(default, self._folder)}"
+            names[each.name] = each.name + told
         self._hold(graph, names, but={each.name for each in inputs})
         self._walk(graph, names)
         outputs = {each.name: self._name(names, each.name) for each in graph.output}
@@ -476,9 +476,10 @@ def _affine(
 ) -> tuple[Array, Array] | None:
     """The factor and the shift of each channel by which a node alters data; None of others."""
     others = [constants.array(each) for each in node.input if each != data]
-    if node.domain or any(each is None for each in others) or len([*filter(None, node.output)]) > 1:
+    known = [each for each in others if each is not None and each.dtype.name in _BITS]
+    if node.domain or len(known) < len(others) or len([*filter(None, node.output)]) > 1:
         return None
-    arrays = [np.asarray(each, np.float64) for each in others if each.dtype.name in _BITS]
+    arrays = [each.astype(np.float64) for each in known]
     zero, one = np.zeros(channels), np.ones(channels)
     if node.op_type == "BatchNormalization" and len(arrays) == 4 and node.input[0] == data:
         if any(each.name in ("training_mode", "is_test", "spatial") for each in node.attribute):
@@ -493,11 +494,10 @@ def _affine(
     shape = (*[1] * (rank - by.ndim), *by.shape)
     if by.ndim > rank or any(size != 1 for axis, size in enumerate(shape) if axis != 1):
         return None
-    by = np.broadcast_to(by.reshape(-1), channels) if shape[1] in (1, channels) else None
-    is_first = node.input[0] == data
+    if shape[1] not in (1, channels):
+        return None
+    by, is_first = np.broadcast_to(by.reshape(-1), channels), node.input[0] == data
     match node.op_type:
-        case _ if by is None:
-            return None
         case "Add":
             return one, by
         case "Mul":

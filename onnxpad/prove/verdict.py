@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -29,11 +31,10 @@ from onnxpad.validation.draw import (
     Draw,
     Input,
     UndrawableError,
+    choices,
     draw,
     outline,
     pinned,
-    size_choices,
-    steerings,
 )
 from onnxpad.validation.result import culprit
 from onnxpad.validation.whole import validate_models
@@ -283,11 +284,9 @@ def _difference(
     runs = [run for run in judged.runs if run.subject == "rewritten" and run.optimisation == "off"]
     if all(run.ok for run in runs):
         return None
-    try:
-        graphs = map(Graph.from_proto, models)
-        judged = replace(judged, padding=tuple(padding_differences(*graphs)))
-    except ModelError:
-        pass
+    with suppress(ModelError):
+        before, ours = map(Graph.from_proto, models)
+        judged = replace(judged, padding=tuple(padding_differences(before, ours)))
     where = culprit(judged)
     return Counterexample(fed.label, sizes, worst.output, worst.detail, where, fed.feeds)
 
@@ -295,12 +294,14 @@ def _difference(
 def _draws(inputs: Sequence[Input]) -> Iterator[tuple[Draw, dict[str, int]]]:
     """Inputs to run on with their sizes, small ones first, then those that a user would take."""
     seen = list[tuple[dict[str, int], Mapping[str, int]]]()
-    admitted = {dim: each.sizes.get(dim) for each in inputs for dim in each.shape}
-    named = [dim for dim in admitted if isinstance(dim, str)]
-    small = [{dim: _near(admitted[dim], n + place % 2 * shift) for place, dim in enumerate(named)}
-             for n in _SIZES for shift in (0, 1)]  # fmt: skip
-    ways = [(sizes, {}) for sizes in (*small, *size_choices(inputs))] + [*steerings(inputs)]
-    for sizes, values in ways:
+    open_ = ((dim, each.sizes) for each in inputs for dim in each.shape)
+    admitted = {dim: sizes.get(dim) for dim, sizes in open_ if isinstance(dim, str)}
+    small = (
+        {dim: _near(admitted[dim], n + place % 2 * more) for place, dim in enumerate(admitted)}
+        for n in _SIZES
+        for more in (0, 1)
+    )
+    for sizes, values in chain(((each, {}) for each in small), choices(inputs)):
         if (sizes, values) in seen:
             continue
         seen.append((sizes, values))
