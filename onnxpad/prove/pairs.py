@@ -273,8 +273,8 @@ class Unifier:
         told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
         if self._worst:
             told.append(
-                f"weights computed anew are equal: at most {self._worst:.1f} units in the last place "
-                "of the greatest of their channel apart"
+                f"weights computed anew are equal: at most {self._worst:.1f} units in the last "
+                "place of the greatest of their channel apart"
             )
         is_limited = bool(domain.facts(original.graph) or domain.assumptions)
         limits = str(domain) if is_limited else ""

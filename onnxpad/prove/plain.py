@@ -9,6 +9,7 @@ convolution is in its weights, computed in float64.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -18,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from msgspec import Struct
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 from onnx.helper import get_attribute_value, make_attribute
 
@@ -83,35 +83,25 @@ class Constants:
         """A constant for the plain model: a large one without its elements."""
         return self._held[name][0] if name in self._held else None
 
-    def size(self, name: str) -> int:
-        """The number of elements of a constant."""
-        return int(np.prod(self._held[name][0].dims, dtype=np.int64))
-
     def evaluated(self, node: NodeProto, opsets: Sequence[Any]) -> list[str]:
         """The outputs of a node of constants alone, by onnxruntime; none if it does not run it."""
-        given = list(dict.fromkeys(filter(None, node.input)))
-        if sum(map(self.size, given)) > _MOST:
-            return []
-        bare = NodeProto(op_type=node.op_type, domain=node.domain, input=node.input)
-        bare.attribute.extend(node.attribute)
-        bare.output.extend([f"out {place}" * bool(each) for place, each in enumerate(node.output)])
-        key = bare.SerializeToString(deterministic=True)
+        key = node.SerializeToString(deterministic=True)
         if key not in self._evaluated:
-            wanted = [each for each in bare.output if each]
-            graph = onnx.GraphProto(name="constants", node=[bare])
+            wanted, self._evaluated[key] = [*filter(None, node.output)], []
+            given = {each: self._held[each] for each in node.input if each}
+            if sum(math.prod(proto.dims) for proto, _ in given.values()) > _MOST:
+                return []
+            graph = onnx.GraphProto(name="constants", node=[node])
             graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
-            arrays = [numpy_helper.from_array(_known(self.array(each)), each) for each in given]
-            graph.initializer.extend(arrays)
+            tensors = (numpy_helper.from_array(read(), name) for name, (_, read) in given.items())
+            graph.initializer.extend(tensors)
             model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
             found = answers(model, wanted, [{}])
             values = {} if isinstance(found, EngineError) else found[0]
-            names = [""] * len(bare.output)
-            if not isinstance(values, EngineError):
-                for place, each in enumerate(bare.output):
-                    if each and isinstance(value := values.get(each), np.ndarray):
-                        names[place] = self.add(value)
-            complete = all(map(bool, names)) or [*map(bool, names)] == [*map(bool, bare.output)]
-            self._evaluated[key] = names if complete and any(names) else []
+            if not isinstance(values, EngineError) and {*wanted} <= {*values}:
+                arrays = [values[each] if each else np.array(0) for each in node.output]
+                if all(isinstance(each, np.ndarray) for each in arrays):
+                    self._evaluated[key] = [*map(self.add, arrays)]  # type: ignore[arg-type]
         return self._evaluated[key]
 
 
@@ -119,110 +109,69 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     return numpy_helper.to_array(internal(tensor, folder))
 
 
-def _known(array: Array | None) -> Array:
-    assert array is not None
-    return array
-
-
-class Plain(Struct, frozen=True):
-    """A plain model, and the names of its tensors by those of the model that it was made of.
+class Plain:
+    """A model made plain.
 
     Attributes:
         model: The plain model: large constants lack their elements.
-        outputs: The tensor of each output; also a constant or an input.
+        outputs: The tensor of each output of the original; also a constant, or an input.
     """
-
-    model: onnx.ModelProto
-    outputs: Mapping[str, str]
-
-
-def plain(
-    model: onnx.ModelProto,
-    constants: Constants,
-    *,
-    side: str,
-    folder: Path | None = None,
-) -> Plain:
-    """Make a model plain.
-
-    Args:
-        model: The model, perhaps without its external data.
-        constants: What keeps the constants of all models that are compared.
-        side: What the names of tensors inside begin with, which no other model has.
-        folder: Where external data lies.
-
-    Raises:
-        ModelError: External data is missing, or elements do not fit their shape.
-    """
-    model = inlined(model)
-    writer = _Writer(constants, folder, model, side)
-    return writer.written(model)
-
-
-class _Writer:
-    """Writes the nodes of one model anew."""
 
     def __init__(
-        self, constants: Constants, folder: Path | None, model: onnx.ModelProto, side: str
+        self,
+        model: onnx.ModelProto,
+        constants: Constants,
+        side: str,
+        folder: Path | None = None,
     ) -> None:
-        self._constants, self._folder, self._side = constants, folder, side
-        self._imports = list(model.opset_import)
-        self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
-        self._is_overridable = model.ir_version >= 4
-        self._nodes: list[NodeProto] = []
-        self._made: dict[str, NodeProto] = {}
-        self._count = 0
+        """Makes a model plain, whose external data lie in a folder.
 
-    def written(self, model: onnx.ModelProto) -> Plain:
-        """The plain model."""
+        What names of tensors inside begin with is the `side`, which no other model has. Raises
+        ModelError where external data is missing, or a tensor that is read.
+        """
+        model = inlined(model)
+        self._constants, self._folder, self._side = constants, folder, side
+        self._opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
+        self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
+        self._made: dict[str, NodeProto] = {}
         graph, names = model.graph, dict[str, str]()
-        held = {each.name for each in graph.initializer}
-        held |= {each.values.name for each in graph.sparse_initializer}
-        inputs = [e for e in graph.input if self._is_overridable or e.name not in held]
         usual = {each.name: each for each in graph.initializer}
+        inputs = [e for e in graph.input if model.ir_version >= 4 or e.name not in usual]
         for each in inputs:
             default = usual.get(each.name)
-            told = "" if default is None else f" or {self._constants.of(default, self._folder)}"
+            told = "" if default is None else f" or {constants.of(default, folder)}"
             names[each.name] = each.name + told
-        self._hold(graph, names, but={each.name for each in inputs})
         self._walk(graph, names)
-        outputs = {each.name: self._name(names, each.name) for each in graph.output}
-        nodes = _folded(self._nodes, {*outputs.values()}, self._constants)
-        made = onnx.ModelProto(ir_version=max(model.ir_version, 8), opset_import=self._imports)
+        self.outputs = {each.name: _of(names, each.name) for each in graph.output}
+        nodes = _folded(self._nodes, self.outputs.values(), constants)
+        self.model = made = onnx.ModelProto(
+            ir_version=max(model.ir_version, 8),
+            opset_import=model.opset_import,
+            metadata_props=model.metadata_props,
+        )
         made.graph.name = "plain"
         made.graph.node.extend(nodes)
         for each in inputs:
-            value = made.graph.input.add()
-            value.CopyFrom(each)
-            value.name = names[each.name]
+            made.graph.input.add().CopyFrom(each)
+            made.graph.input[-1].name = names[each.name]
         written = {name for node in nodes for name in node.output}
-        shown = [each for each in dict.fromkeys(outputs.values()) if each in written]
+        shown = dict.fromkeys(each for each in self.outputs.values() if each in written)
         made.graph.output.extend(onnx.ValueInfoProto(name=each) for each in shown)
-        read = dict.fromkeys([*_reads(nodes), *outputs.values()])
-        found = [proto for each in read if (proto := self._constants.proto(each)) is not None]
-        made.graph.initializer.extend(found)
-        made.metadata_props.extend(model.metadata_props)
-        return Plain(made, outputs)
-
-    def _hold(self, graph: onnx.GraphProto, names: dict[str, str], but: Iterable[str] = ()) -> None:
-        for each in graph.initializer:
-            if each.name not in but:
-                names[each.name] = self._constants.of(each, self._folder)
-        for sparse in graph.sparse_initializer:
-            names[sparse.values.name] = self._constants.add(_dense(sparse))
+        read = map(constants.proto, dict.fromkeys([*_reads(nodes), *self.outputs.values()]))
+        made.graph.initializer.extend(filter(None, read))
 
     def _walk(self, graph: onnx.GraphProto, names: dict[str, str]) -> None:
+        """Writes the nodes of a graph that its outputs need, and what they read."""
+        for each in (each for each in graph.initializer if each.name not in names):
+            names[each.name] = self._constants.of(each, self._folder)
+        for sparse in graph.sparse_initializer:
+            names[sparse.values.name] = self._constants.add(_dense(sparse))
         for node in _needed(graph):
             self._take(node, names)
 
-    def _name(self, names: Mapping[str, str], name: str) -> str:
-        if name and name not in names:
-            raise ModelError(f"tensor {name!r} is read, and nothing computes it")
-        return names[name] if name else ""
-
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
         """Writes one node, or finds another name for what it gives."""
-        read = [self._name(names, each) for each in node.input]
+        read = [_of(names, each) for each in node.input]
         while read and not read[-1]:
             read.pop()
         is_standard, outputs = not normal_domain(node.domain), list(node.output)
@@ -240,12 +189,12 @@ class _Writer:
         if is_standard and new.op_type == "Gemm" and self._gemm(new, names, outputs):
             return
         is_told = all(self._constants.proto(each) is not None for each in filter(None, read))
-        if is_told and not _has_bodies(new) and new.op_type not in ALIKE_BY_CHANCE:
-            new.output.extend(outputs)
-            if found := self._constants.evaluated(new, self._imports):
-                names.update(
-                    {name: each for name, each in zip(outputs, found, strict=False) if name}
-                )
+        has_bodies = any(each.type == AttributeProto.GRAPH for each in new.attribute)
+        if is_told and not has_bodies and new.op_type not in ALIKE_BY_CHANCE:
+            new.output.extend(f"out {place}" * bool(each) for place, each in enumerate(outputs))
+            found = self._constants.evaluated(new, self._imports)
+            if found:
+                names.update(zip(outputs, found, strict=True))
                 return
             del new.output[:]
         self._emit(new, names, outputs)
@@ -263,7 +212,8 @@ class _Writer:
 
     def _attributes(self, node: NodeProto, names: dict[str, str]) -> list[AttributeProto]:
         """Those that say more than the default, with plain bodies and tensors."""
-        usual, found = _defaults(node.op_type, normal_domain(node.domain), self._opsets), []
+        domain, found = normal_domain(node.domain), list[AttributeProto]()
+        usual = _defaults(node.op_type, domain, self._opsets.get(domain, 1))
         for each in sorted(node.attribute, key=lambda each: each.name):
             if each.type == AttributeProto.GRAPH:
                 found.append(make_attribute(each.name, self._body(each.g, names)))
@@ -278,22 +228,17 @@ class _Writer:
         return found
 
     def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
-        names, outer = dict(around), self._nodes
-        made, self._nodes = onnx.GraphProto(name=graph.name or "body"), []
+        """A body, in which tensors have plain names too; each output is written by a node."""
+        names, outer = _inside(graph, around), self._nodes
+        made, self._nodes = onnx.GraphProto(name="body"), []
         for each in graph.input:
             self._count += 1
-            names[each.name] = f"{self._side}{self._count}"
-            value = made.input.add()
-            value.CopyFrom(each)
-            value.name = names[each.name]
-        self._hold(graph, names)
+            made.input.add().CopyFrom(each)
+            made.input[-1].name = names[each.name] = f"{self._side}{self._count}"
         self._walk(graph, names)
         for each in graph.output:
-            given, inside = self._name(names, each.name), {n for e in self._nodes for n in e.output}
-            if given not in inside or given in [done.name for done in made.output]:
-                again = NodeProto(op_type="Identity", input=[given], name=f"<{each.name}>")
-                given = self._emit(again, names, [each.name])
-            made.output.add(name=given)
+            given = NodeProto(op_type="Identity", input=[_of(names, each.name)], name=each.name)
+            made.output.add(name=self._emit(given, names, [each.name]))
         made.node.extend(self._nodes)
         self._nodes = outer
         return made
@@ -303,15 +248,11 @@ class _Writer:
         condition = self._constants.array(read[0]) if read else None
         if condition is None or condition.size != 1:
             return False
-        wanted = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
-        taken = next((each.g for each in node.attribute if each.name == wanted), None)
-        if taken is None or len(taken.output) != len(node.output):
-            return False
-        inner = dict(names)
-        self._hold(taken, inner)
+        wanted = "then_branch" if condition.reshape(-1)[0] else "else_branch"
+        taken = next(each.g for each in node.attribute if each.name == wanted)
+        inner = _inside(taken, names)
         self._walk(taken, inner)
-        for name, each in zip(node.output, taken.output, strict=True):
-            names[name] = self._name(inner, each.name)
+        names.update(zip(node.output, (_of(inner, e.name) for e in taken.output), strict=True))
         return True
 
     def _same(self, node: NodeProto, read: Sequence[str]) -> str:
@@ -355,6 +296,18 @@ class _Writer:
         return True
 
 
+def _of(names: Mapping[str, str], name: str) -> str:
+    if name and name not in names:
+        raise ModelError(f"tensor {name!r} is read, and nothing computes it")
+    return names[name] if name else ""
+
+
+def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]:
+    """The names that hold in a body but for its own."""
+    own = {each.name for each in (*graph.input, *graph.initializer)}
+    return {name: each for name, each in around.items() if name not in own}
+
+
 def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
     """The nodes that the outputs of a graph need, each after those that it reads."""
     nodes = graph.node
@@ -385,10 +338,6 @@ def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:
                 yield from (value.name for value in each.g.output)
 
 
-def _has_bodies(node: NodeProto) -> bool:
-    return any(each.type == AttributeProto.GRAPH for each in node.attribute)
-
-
 def _integers(node: NodeProto, name: str) -> list[int]:
     return next(([*each.ints] for each in node.attribute if each.name == name), [])
 
@@ -408,7 +357,8 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
 
 
 @cache
-def _schema_defaults(op: str, domain: str, opset: int) -> dict[str, tuple[int, Any]]:
+def _defaults(op: str, domain: str, opset: int) -> dict[str, tuple[int, Any]]:
+    """The type and value of the attributes of an operator that have a default."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
@@ -417,17 +367,13 @@ def _schema_defaults(op: str, domain: str, opset: int) -> dict[str, tuple[int, A
     return {name: (each.type, _value(each)) for name, each in values if each.type}
 
 
-def _defaults(op: str, domain: str, opsets: Mapping[str, int]) -> dict[str, tuple[int, Any]]:
-    return _schema_defaults(op, domain, opsets.get(domain, 1))
-
-
 # Weights
 
 
 def _folded(
     nodes: Sequence[NodeProto], outputs: Iterable[str], constants: Constants
 ) -> list[NodeProto]:
-    """The nodes with what scales and shifts the channels of a convolution in its weights.
+    """The nodes with what scales and shifts the channels of a Conv in its weights.
 
     Only where nothing else reads what that gives. All of a chain is computed in float64, and
     rounded once.
@@ -437,26 +383,20 @@ def _folded(
         readers.update((each, node) for each in node.input)
     gone, made = set[int](), dict[int, NodeProto]()
     for node in nodes:
-        given = [constants.array(each) for each in node.input[1:3]]
-        is_one = node.op_type in ("Conv", "ConvTranspose") and not node.domain
-        if not (is_one and given and all(each is not None for each in given)):
+        is_one = node.op_type == "Conv" and not node.domain
+        weight, *more = (constants.array(e) for e in node.input[1:3]) if is_one else (None,)
+        if weight is None or any(each is None for each in more):
             continue
-        weight, *more = map(_known, given)
         if weight.dtype.name not in _BITS or weight.ndim < 3:
             continue
-        group = next((each.i for each in node.attribute if each.name == "group"), 1)
-        axis = int(node.op_type == "ConvTranspose")
-        channels = weight.shape[axis] * (group if axis else 1)
         w, last = weight.astype(np.float64), node.output[0]
-        b = more[0].astype(np.float64) if more else np.zeros(channels)
+        b = np.zeros(len(w)) if not more else np.asarray(more[0], np.float64)
         while uses[last] == 1 and (reader := readers.get(last)) is not None:
-            moved = _affine(reader, last, w.ndim, channels, constants)
-            if moved is None or (axis and group > 1 and (moved[0] != 1).any()):
+            moved = _affine(reader, last, w.ndim, len(w), constants)
+            if moved is None:
                 break
             factor, shift = moved
-            if (factor != 1).any():
-                w = w * factor.reshape([-1 if place == axis else 1 for place in range(w.ndim)])
-            b = b * factor + shift
+            w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + shift
             gone.add(id(reader))
             last = reader.output[0]
         if last == node.output[0] and (not more or b.any()):

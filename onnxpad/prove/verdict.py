@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import onnx
 from msgspec import Struct, field
@@ -20,12 +21,19 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
-from onnxpad.proof.term import DiffersError
 from onnxpad.prove.pairs import Comparer, Proof, Region
-from onnxpad.prove.plain import Constants, plain
+from onnxpad.prove.plain import Constants, Plain
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import Array, Source, folder_of, open_session, read_proto
+from onnxpad.runtimes.sessions import (
+    Array,
+    Session,
+    Source,
+    folder_of,
+    load_failure,
+    open_session,
+    read_proto,
+)
 from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import (
     Draw,
@@ -45,6 +53,8 @@ _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 12
 """Sizes of open dimensions at which a difference is looked for, the smallest first."""
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
+_NEVER = 1e9  # seconds
+_Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
 
 
 class Counterexample(Struct, frozen=True):
@@ -114,26 +124,30 @@ def decide(
     Raises:
         ModelError: A model cannot be read.
     """
-    end = time.monotonic() + (time_limit or 1e9)
-    models = read_proto(original), read_proto(rewritten)
+    end = time.monotonic() + (time_limit or _NEVER)
+    models, domain = (read_proto(original), read_proto(rewritten)), domain or SizeDomain()
     renamed, notes = _aligned(*models)
+    folders = folder_of(original), folder_of(rewritten)
     if renamed:
         models = models[0], _renamed(models[1], renamed)
-        folder = folder_of(rewritten)
         data = models[1].SerializeToString()
-        rewritten = data if folder is None else InFolder(data, folder)
-    proof = _proof(models, (folder_of(original), folder_of(rewritten)), domain, trust, end)
+        rewritten = data if folders[1] is None else InFolder(data, folders[1])
+    proof = _proof(models, folders, domain, trust, end)
     if strict and proof.assumptions:
         said = f"the proof rests on an assumption: {proof.assumptions[0]}"
-        proof = replace(proof, regions=(*proof.regions, Region("", "", said, "assumption-refused")))
-    found, runs, why = _counterexample((original, rewritten), models, domain, proof.holds, end)
+        proof = replace(proof, regions=(Region("", "", said, "assumption-refused"),))
+    search = _Search((original, rewritten), models, domain)
+    found = search.found(_CONFIRMED if proof.holds else math.inf, end)
     if found is not None:
-        return Verdict("refuted", counterexample=found, runs=runs, notes=notes)
+        return Verdict("refuted", counterexample=found, runs=search.runs, notes=notes)
+    told = (search.why,) if search.why else ()
     if not proof.holds:
-        told = (*notes, why) if why else notes
-        return Verdict("undecided", regions=proof.regions, runs=runs, notes=told)
-    assumptions = (*notes, *proof.assumptions)
-    return Verdict("proved", assumptions, proof.limits, runs=runs, notes=(why,) if why else ())
+        notes = (*notes, *told)
+        return Verdict("undecided", regions=proof.regions, runs=search.runs, notes=notes)
+    declared = ("x".join(str(n or "?") for n in shape) for shape in domain.declared.values())
+    sizes = (f"{name} {shape}" for name, shape in zip(domain.declared, declared, strict=True))
+    limits = ", ".join(filter(None, (*sizes, proof.limits)))
+    return Verdict("proved", (*notes, *proof.assumptions), limits, runs=search.runs, notes=told)
 
 
 def _aligned(
@@ -192,9 +206,9 @@ def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
 
 
 def _proof(
-    models: tuple[onnx.ModelProto, onnx.ModelProto],
+    models: _Models,
     folders: tuple[Path | None, Path | None],
-    domain: SizeDomain | None,
+    domain: SizeDomain,
     trust: Trust | None,
     end: float,
 ) -> Proof:
@@ -202,10 +216,13 @@ def _proof(
     constants, found = Constants(), None
     try:
         first, second = (
-            plain(model, constants, side=side, folder=folder)
+            Plain(model, constants, side, folder)
             for model, side, folder in zip(models, ("a:", "b:"), folders, strict=True)
         )
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
+        for name, shape in domain.declared.items():
+            for graph in graphs:
+                graph.declare(name, shape)
         outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
         for found in Comparer(graphs, constants, trust).proofs(outputs, domain):
             if found.holds or time.monotonic() > end:
@@ -213,82 +230,88 @@ def _proof(
     except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
         said = f"the proof stops: {str(error) or type(error).__name__}"
         return Proof((Region("", "", said.splitlines()[0], "not-certified"),))
-    nothing = DiffersError("nothing is known of the models")
-    return found or Proof((Region("", "", str(nothing), nothing.code.value),))
+    return found or Proof((Region("", "", "nothing is known of the sizes", "not-certified"),))
 
 
-def _counterexample(
-    sources: tuple[Source, Source],
-    models: tuple[onnx.ModelProto, onnx.ModelProto],
-    domain: SizeDomain | None,
-    holds: bool,
-    end: float,
-) -> tuple[Counterexample | None, int, str]:
-    """The first inputs on which the models differ, how many agreed, and why no more was run."""
-    domain = domain or SizeDomain()
+class _Search:
+    """Looks for inputs on which the models differ; `runs` agreed, `why` no more were made."""
+
+    def __init__(self, sources: tuple[Source, Source], models: _Models, domain: SizeDomain) -> None:
+        self._sources, self._models, self._domain = sources, models, domain
+        self.runs, self.why = 0, ""
+
+    def found(self, enough: float, end: float) -> Counterexample | None:
+        """The first, unless `enough` runs agreed before."""
+        limit = max(end - time.monotonic(), 0.1) if end < _NEVER else None
+        try:
+            inputs = outline(self._models[0]).inputs
+            inputs = pinned(inputs, self._domain.declared, self._domain.given)
+            with pool.limited(limit), ExitStack() as opened:
+                before, after = (
+                    opened.enter_context(open_session(each, folder=folder_of(each)))
+                    for each in self._sources
+                )
+                for fed, sizes in _draws(inputs):
+                    if time.monotonic() > end:
+                        self.why = "the time was over"
+                        break
+                    wanted = _run(before, fed)
+                    if isinstance(wanted, str):
+                        self.why = self.why or f"{RUNTIME} does not run the original: {wanted}"
+                    elif (
+                        one := self._difference(fed, sizes, wanted, _run(after, fed))
+                    ) is not None:
+                        return one
+                    else:
+                        self.runs += 1
+                    if self.runs >= enough:
+                        break
+        except (EngineError, UndrawableError) as error:
+            self.why = f"not run: {error}"
+            ours, theirs = (load_failure(each, folder_of(each), "off") for each in self._sources)
+            if theirs and not ours:
+                return Counterexample("", {}, "", f"the rewritten model does not load: {theirs}")
+        return None
+
+    def _difference(
+        self,
+        fed: Draw,
+        sizes: Mapping[str, int],
+        wanted: Mapping[str, Array],
+        given: Mapping[str, Array] | str,
+    ) -> Counterexample | None:
+        """What differs on some inputs; None where nothing does, or that is rounding."""
+        if isinstance(given, str):
+            said = f"the rewritten model does not run: {given}"
+            return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
+        each = (
+            compare(name, value, given[name]) for name, value in wanted.items() if name in given
+        )
+        worst = next((found for found in each if not found.ok), None)
+        if worst is None:
+            return None
+        found = validate_models(*self._sources, inputs=dict(fed.feeds))
+        mine = (
+            run for run in found.runs if (run.subject, run.optimisation) == ("rewritten", "off")
+        )
+        if all(run.ok for run in mine):
+            return None
+        with suppress(ModelError):
+            before, after = map(Graph.from_proto, self._models)
+            found = replace(found, padding=tuple(padding_differences(before, after)))
+        return Counterexample(
+            fed.label, sizes, worst.output, worst.detail, culprit(found), fed.feeds
+        )
+
+
+def _run(session: Session, fed: Draw) -> Mapping[str, Array] | str:
+    """The outputs of a run, or why there are none; a LimitError if it does not end in time."""
     try:
-        inputs = pinned(outline(models[0]).inputs, domain.declared, domain.given)
-    except UndrawableError as error:
-        return None, 0, f"not run: {error}"
-    runs, why, folders = 0, "", tuple(map(folder_of, sources))
-    try:
-        with pool.limited(max(end - time.monotonic(), 0.1) if end < 1e8 else None):
-            with open_session(sources[0], folder=folders[0]) as before:
-                try:
-                    after = open_session(sources[1], folder=folders[1])
-                except EngineError as error:
-                    return Counterexample("", {}, "", f"the rewritten model: {error}"), 0, ""
-                with after:
-                    for fed, sizes in _draws(inputs):
-                        if time.monotonic() > end:
-                            return None, runs, "the time was over"
-                        try:
-                            wanted = tensors(before.run(fed.feeds))
-                        except LimitError:
-                            raise
-                        except EngineError as error:
-                            why = why or f"{RUNTIME} does not run the original: {error}"
-                            continue
-                        runs += 1
-                        found = _difference(sources, models, fed, sizes, wanted, after)
-                        if found is not None:
-                            return found, runs - 1, ""
-                        if holds and runs == _CONFIRMED:
-                            break
-    except EngineError as error:
-        return None, runs, f"not run: {error}"
-    return None, runs, "" if runs else why
-
-
-def _difference(
-    sources: tuple[Source, Source],
-    models: tuple[onnx.ModelProto, onnx.ModelProto],
-    fed: Draw,
-    sizes: Mapping[str, int],
-    wanted: Mapping[str, Array],
-    after: Any,
-) -> Counterexample | None:
-    """What differs on some inputs; None where nothing does, or that is rounding."""
-    try:
-        given = tensors(after.run(fed.feeds))
+        return tensors(session.run(fed.feeds))
     except LimitError:
         raise
     except EngineError as error:
-        said = f"the rewritten model does not run: {error}"
-        return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
-    each = (compare(name, value, given[name]) for name, value in wanted.items() if name in given)
-    worst = next((found for found in each if not found.ok), None)
-    if worst is None:
-        return None
-    judged = validate_models(*sources, inputs=dict(fed.feeds))
-    runs = [run for run in judged.runs if run.subject == "rewritten" and run.optimisation == "off"]
-    if all(run.ok for run in runs):
-        return None
-    with suppress(ModelError):
-        before, ours = map(Graph.from_proto, models)
-        judged = replace(judged, padding=tuple(padding_differences(before, ours)))
-    where = culprit(judged)
-    return Counterexample(fed.label, sizes, worst.output, worst.detail, where, fed.feeds)
+        return str(error)
 
 
 def _draws(inputs: Sequence[Input]) -> Iterator[tuple[Draw, dict[str, int]]]:
