@@ -93,7 +93,6 @@ class Side(Reader):
         self._bodies: dict[Node, Inside] = {}
         self._runs: dict[object, int] = {} if outer is None else outer._runs
         self._inside: dict[object, Inside] = terms.notes
-        self._looks: dict[Term, str] = {}
         if outer is not None:
             self.sides.append(self)
 
@@ -171,7 +170,7 @@ class Side(Reader):
         )
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
         if node.op in _COMMUTING and not node.domain:
-            args = tuple(sorted(args, key=self._shown))
+            args = tuple(sorted(args, key=id))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
             run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
@@ -183,31 +182,6 @@ class Side(Reader):
             self._bodies[node] = self._inside.setdefault(found, Inside(given, found))
         inside = (self._bodies[node],) if bodies else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *told, *inside)), args)
-
-    def _shown(self, term: Term) -> tuple[str, int]:
-        """How operands of what commutes are ordered: by what they compute, padding apart."""
-        pending = [term]
-        while pending:
-            at = pending[-1]
-            if unread := [each for each in at.args if each not in self._looks]:
-                pending += unread
-                continue
-            pending.pop()
-            self._looks[at] = self._look(at)
-        return self._looks[term], id(term)
-
-    def _look(self, term: Term) -> str:
-        head = term.head
-        inner = [self._looks[each] for each in term.args]
-        says: object = type(head).__name__
-        if isinstance(head, Copied) or (isinstance(head, Applied) and "Pad" in head.written[:2]):
-            return inner[0]
-        if isinstance(head, Source):
-            given = head.name if isinstance(head.name, str) else "given"
-            says = given.partition(" ")[0] if given.startswith("constant ") else given
-        if isinstance(head, Applied | Stepped):
-            says = (head.written if isinstance(head, Applied) else head.key)[:2]
-        return hashlib.sha1(f"{says} {inner}".encode(), usedforsecurity=False).hexdigest()
 
     def _read_body(self, body: Graph, key: object) -> tuple[tuple[Term, ...], ...]:
         facts = Analysis(body, {}, self.analysis, passed_to_body(body, self.analysis))
