@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
@@ -20,9 +19,8 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
-from onnxpad.proof.term import Applied, Copied, DiffersError, Equal, Source, Stepped, Term, Terms
-from onnxpad.prove.plain import Constants
-from onnxpad.semantics.layers import around
+from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
+from onnxpad.prove.plain import Array, Constants
 from onnxpad.semantics.rows import INTEGERS, frozen
 
 _COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor"})
@@ -31,6 +29,9 @@ _KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
 """Operators that give their data back where neither its shape nor its type changes."""
 _ULPS = 4.0
 """How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
+
+
+Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
 
 
 class Region(Struct, frozen=True):
@@ -48,25 +49,46 @@ class Region(Struct, frozen=True):
     reason_code: str
 
 
-class Proof(Struct, frozen=True):
-    """What was shown of two models in one domain of sizes.
+class Counterexample(Struct, frozen=True):
+    """Inputs on which two models compute something else, without optimisation.
 
     Attributes:
-        regions: The pairs that are open; none in a proof.
-        assumptions: What it rests on, in words.
-        limits: The sizes that it holds for; empty for all at which the original runs.
-        pairs: How many pairs of tensors are equal although they are computed otherwise.
+        inputs: Name, type and size of each input, and how it was drawn.
+        sizes: The open dimensions, by name.
+        output: The first output that differs; empty where the rewritten model does not run.
+        detail: An element in both, and how many differ; or the runtime's error.
+        where: The first operator that differs, with its padding in both; empty if not known.
+        feeds: The inputs themselves, by name.
     """
 
-    regions: tuple[Region, ...]
+    inputs: str
+    sizes: Mapping[str, int]
+    output: str
+    detail: str
+    where: str = ""
+    feeds: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Verdict(Struct, frozen=True):
+    """What is known of whether a rewritten model computes what the original computes.
+
+    Attributes:
+        verdict: `proved` for every size of `limits`, `refuted` by the counterexample, `undecided`.
+        assumptions: What the proof rests on, a line each.
+        limits: The sizes that it holds for; empty for all at which the original runs.
+        counterexample: Of a refutation.
+        regions: What the proof leaves open, of what is undecided.
+        runs: On how many inputs both models agreed.
+        notes: Remarks on how they were compared, a line each.
+    """
+
+    verdict: Outcome
     assumptions: tuple[str, ...] = ()
     limits: str = ""
-    pairs: int = 0
-
-    @property
-    def holds(self) -> bool:
-        """Whether every output is equal."""
-        return not self.regions
+    counterexample: Counterexample | None = None
+    regions: tuple[Region, ...] = ()
+    runs: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class Inside(Struct, frozen=True, eq=False):
@@ -114,8 +136,7 @@ class Side(Reader):
             return content
         if self._keeps(node, tensor):
             return self.read(node.inputs[0])
-        found = super()._computed(tensor, as_written=False)
-        return self._reshaped(node, tensor, found) if node.op in _RESHAPING else found
+        return super()._computed(tensor, as_written=False)
 
     def _content(self, tensor: Tensor) -> Term | None:
         """The term of a small tensor of integers, as they are computed from open sizes."""
@@ -139,25 +160,6 @@ class Side(Reader):
         return not node.op.startswith("Cast") or (
             facts.dtype(data) is not None and facts.dtype(data) == facts.dtype(tensor)
         )
-
-    def _reshaped(self, node: Node, tensor: Tensor, found: Term) -> Term:
-        """A term of data in another shape, told by that shape alone."""
-        shape = self.analysis.shape(tensor)
-        if shape is None or not found.bare.args or any(each.is_open for each in found.bare.args):
-            return found
-        layers = found.layers
-        if layers and len(layers[0].amounts) != len(shape):
-            return found
-        inner = tuple(size - around(layers, axis) for axis, size in enumerate(shape))
-        if Unknown in map(type, inner):
-            return found
-        data = found.bare.args[0]
-        if isinstance(data.head, Applied) and data.head.written[0] == "reshaped":
-            data = data.args[0]
-        held = self.around(data)
-        if held is not None and held[1] == data.layers and self.analysis.shape(held[0]) == inner:
-            return self.terms.padded(data, *layers) if layers else data
-        return self.terms.make(Applied(("reshaped", *inner)), (data,), layers)
 
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         graph, args = self.graph, args[: len(node.inputs)]
@@ -192,25 +194,25 @@ class Side(Reader):
         )
 
 
-class Comparer:
-    """Compares the outputs of two plain models in the domains of sizes of the first."""
+def proofs(
+    original: Graph,
+    rewritten: Graph,
+    outputs: Sequence[tuple[str, str]],
+    constants: Constants,
+    domain: SizeDomain,
+    trust: Trust | None = None,
+) -> Iterator[Verdict]:
+    """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
 
-    def __init__(self, graphs: tuple[Graph, Graph], constants: Constants, trust: Trust | None):
-        """`graphs` are the original and the rewritten one; inputs of a name are the same."""
-        self._original, self._rewritten = graphs
-        self._constants, self._trust = constants, trust
-
-    def proofs(
-        self, outputs: Sequence[tuple[str, str]], domain: SizeDomain | None = None
-    ) -> Iterator[Proof]:
-        """What can be shown of pairs of outputs, the original's first, at ever fewer sizes."""
-        for each in analysed_domains(self._original, domain):
-            terms, extents = Terms(), each.domain.extents(self._original)
-            sides = (
-                Side(self._original, each.analysis, terms),
-                Side(self._rewritten, Analysis(self._rewritten, extents), terms),
-            )
-            yield Unifier(sides, self._constants, self._trust).proof(outputs, each.domain)
+    An output of the original comes first; inputs of a name are the same. None is refuted.
+    """
+    for each in analysed_domains(original, domain):
+        terms, extents = Terms(), each.domain.extents(original)
+        sides = (
+            Side(original, each.analysis, terms),
+            Side(rewritten, Analysis(rewritten, extents), terms),
+        )
+        yield Unifier(sides, constants, trust).verdict(outputs, each.domain)
 
 
 _Pair = tuple[Term, Term]
@@ -229,9 +231,9 @@ class Unifier:
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
         self._facts: dict[Side, Facts] = {}
         self._assumptions: dict[Assumption, None] = {}
-        self._worst, self._rewrites = 0.0, 0
+        self._worst = 0.0
 
-    def proof(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Proof:
+    def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Verdict:
         """What can be shown of pairs of outputs, the original's first."""
         original, rewritten = self._sides
         pairs = [
@@ -252,7 +254,8 @@ class Unifier:
             )
         is_limited = bool(domain.facts(original.graph) or domain.assumptions)
         limits = str(domain) if is_limited else ""
-        return Proof(tuple(regions), tuple(dict.fromkeys(told)), limits, self._rewrites)
+        outcome: Outcome = "undecided" if regions else "proved"
+        return Verdict(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
 
     def _is_equal(self, pair: _Pair) -> bool:
         new, old = pair
@@ -302,7 +305,6 @@ class Unifier:
             crossed = zip(now.args[::-1], old.args, strict=True)
             found = [each for each in crossed if not self._is_equal(each)]
         if not found:
-            self._rewrites += equal.rule != "congruent"
             self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
         return None, found
 

@@ -164,8 +164,6 @@ class Plain:
         """Writes the nodes of a graph that its outputs need, and what they read."""
         for each in (each for each in graph.initializer if each.name not in names):
             names[each.name] = self._constants.of(each, self._folder)
-        for sparse in graph.sparse_initializer:
-            names[sparse.values.name] = self._constants.add(_dense(sparse))
         for node in _needed(graph):
             self._take(node, names)
 
@@ -272,10 +270,6 @@ class Plain:
                 perm = [first[each] for each in perm] if len(first) == len(perm) else []
                 given = before.input[0]
             return given if perm == [*range(len(perm))] and perm else ""
-        neutral = {"Mul": 1, "Div": 1, "Sub": 0}.get(op)
-        if neutral is not None and len(read) == 2:
-            by = self._constants.array(read[1])
-            return given if by is not None and by.ndim == 0 and by == neutral else ""
         return ""
 
     def _gemm(self, node: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
@@ -345,15 +339,6 @@ def _integers(node: NodeProto, name: str) -> list[int]:
 def _value(attribute: AttributeProto) -> Any:
     value = get_attribute_value(attribute)
     return tuple(value) if isinstance(value, Sequence) and not isinstance(value, bytes) else value
-
-
-def _dense(sparse: onnx.SparseTensorProto) -> Array:
-    values, indices = map(numpy_helper.to_array, (sparse.values, sparse.indices))
-    found = np.zeros(sparse.dims, values.dtype)
-    found[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, sparse.dims)] = (
-        values
-    )
-    return found
 
 
 @cache

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import onnx
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder
@@ -21,9 +20,10 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
-from onnxpad.prove.pairs import Comparer, Proof, Region
+from onnxpad.prove.pairs import Counterexample, Region, Verdict, proofs
 from onnxpad.prove.plain import Constants, Plain
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime.native import first_line
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import (
     Array,
@@ -47,56 +47,12 @@ from onnxpad.validation.draw import (
 from onnxpad.validation.result import culprit
 from onnxpad.validation.whole import validate_models
 
-Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
-
 _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 128, 224)
 """Sizes of open dimensions at which a difference is looked for, the smallest first."""
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
 _NEVER = 1e9  # seconds
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
-
-
-class Counterexample(Struct, frozen=True):
-    """Inputs on which two models compute something else, without optimisation.
-
-    Attributes:
-        inputs: Name, type and size of each input, and how it was drawn.
-        sizes: The open dimensions, by name.
-        output: The first output that differs; empty where the rewritten model does not run.
-        detail: An element in both, and how many differ; or the runtime's error.
-        where: The first operator that differs, with its padding in both; empty if not known.
-        feeds: The inputs themselves, by name.
-    """
-
-    inputs: str
-    sizes: Mapping[str, int]
-    output: str
-    detail: str
-    where: str = ""
-    feeds: Mapping[str, Array] = field(default_factory=dict)
-
-
-class Verdict(Struct, frozen=True):
-    """What is known of whether a rewritten model computes what the original computes.
-
-    Attributes:
-        verdict: `proved` for every size of `limits`, `refuted` by the counterexample, `undecided`.
-        assumptions: What the proof rests on, a line each.
-        limits: The sizes that it holds for; empty for all at which the original runs.
-        counterexample: Of a refutation.
-        regions: What the proof leaves open, of what is undecided.
-        runs: On how many inputs both models agreed.
-        notes: Remarks on how they were compared, a line each.
-    """
-
-    verdict: Outcome
-    assumptions: tuple[str, ...] = ()
-    limits: str = ""
-    counterexample: Counterexample | None = None
-    regions: tuple[Region, ...] = ()
-    runs: int = 0
-    notes: tuple[str, ...] = ()
 
 
 def decide(
@@ -135,19 +91,26 @@ def decide(
     proof = _proof(models, folders, domain, trust, end)
     if strict and proof.assumptions:
         said = f"the proof rests on an assumption: {proof.assumptions[0]}"
-        proof = replace(proof, regions=(Region("", "", said, "assumption-refused"),))
+        proof = _open(said, "assumption-refused")
     search = _Search((original, rewritten), models, domain)
-    found = search.found(_CONFIRMED if proof.holds else math.inf, end)
+    found = search.found(_CONFIRMED if proof.verdict == "proved" else math.inf, end)
+    told = (search.why,) if search.why else ()
     if found is not None:
         return Verdict("refuted", counterexample=found, runs=search.runs, notes=notes)
-    told = (search.why,) if search.why else ()
-    if not proof.holds:
-        notes = (*notes, *told)
-        return Verdict("undecided", regions=proof.regions, runs=search.runs, notes=notes)
-    declared = ("x".join(str(n or "?") for n in shape) for shape in domain.declared.values())
-    sizes = (f"{name} {shape}" for name, shape in zip(domain.declared, declared, strict=True))
+    if proof.verdict == "undecided":
+        return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
+    sizes = (f"{name} {_by(shape)}" for name, shape in domain.declared.items())
     limits = ", ".join(filter(None, (*sizes, proof.limits)))
-    return Verdict("proved", (*notes, *proof.assumptions), limits, runs=search.runs, notes=told)
+    assumptions = (*notes, *proof.assumptions)
+    return replace(proof, assumptions=assumptions, limits=limits, runs=search.runs, notes=told)
+
+
+def _by(shape: Sequence[int | str | None]) -> str:
+    return "x".join(str(size or "?") for size in shape)
+
+
+def _open(said: str, code: str = "not-certified") -> Verdict:
+    return Verdict("undecided", regions=(Region("", "", said, code),))
 
 
 def _aligned(
@@ -211,26 +174,22 @@ def _proof(
     domain: SizeDomain,
     trust: Trust | None,
     end: float,
-) -> Proof:
+) -> Verdict:
     """The first proof that holds, or the last that does not."""
-    constants, found = Constants(), None
+    constants, found = Constants(), _open("nothing is known of the sizes")
     try:
-        first, second = (
-            Plain(model, constants, side, folder)
-            for model, side, folder in zip(models, ("a:", "b:"), folders, strict=True)
-        )
+        first, second = map(Plain, models, (constants,) * 2, ("a:", "b:"), folders)
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
         for name, shape in domain.declared.items():
             for graph in graphs:
                 graph.declare(name, shape)
         outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
-        for found in Comparer(graphs, constants, trust).proofs(outputs, domain):
-            if found.holds or time.monotonic() > end:
+        for found in proofs(*graphs, outputs, constants, domain, trust):
+            if found.verdict == "proved" or time.monotonic() > end:
                 break
     except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
-        said = f"the proof stops: {str(error) or type(error).__name__}"
-        return Proof((Region("", "", said.splitlines()[0], "not-certified"),))
-    return found or Proof((Region("", "", "nothing is known of the sizes", "not-certified"),))
+        return _open(f"the proof stops: {first_line(error)}")
+    return found
 
 
 class _Search:
