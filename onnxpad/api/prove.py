@@ -76,7 +76,7 @@ def prove(
 
     from onnxpad.facts.recorded import given_domain, recorded_sizes
     from onnxpad.graph import Graph
-    from onnxpad.prove.verdict import decide
+    from onnxpad.proving.verdict import decide
 
     graph, other = Graph.read(first), Graph.read(second)
     wanted = {**_declared(graph, other), **arguments.shapes_given(shapes)}

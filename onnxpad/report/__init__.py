@@ -20,7 +20,7 @@ from onnxpad.reasons import Reason
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
-    from onnxpad.prove.pairs import Verdict
+    from onnxpad.proving.pairs import Verdict
     from onnxpad.report.documents import Document, View
     from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxpad.errors import and_list
-from onnxpad.prove.pairs import Counterexample
+from onnxpad.proving.pairs import Counterexample
 from onnxpad.report import ProveReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.layout import marked

@@ -20,7 +20,7 @@ from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
 from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
-from onnxpad.prove.plain import Array, Constants
+from onnxpad.proving.plain import Array, Constants
 from onnxpad.semantics.rows import INTEGERS, frozen
 
 _COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor"})

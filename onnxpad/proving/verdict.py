@@ -20,8 +20,8 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
-from onnxpad.prove.pairs import Counterexample, Region, Verdict, proofs
-from onnxpad.prove.plain import Constants, Plain
+from onnxpad.proving.pairs import Counterexample, Region, Verdict, proofs
+from onnxpad.proving.plain import Constants, Plain
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.native import first_line
 from onnxpad.runtimes.runtime import EngineError, LimitError
@@ -89,8 +89,8 @@ def decide(
         data = models[1].SerializeToString()
         rewritten = data if folders[1] is None else InFolder(data, folders[1])
     proof = _proof(models, folders, domain, trust, end)
-    if strict and proof.assumptions:
-        said = f"the proof rests on an assumption: {proof.assumptions[0]}"
+    if strict and (notes or proof.assumptions):
+        said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
     search = _Search((original, rewritten), models, domain)
     found = search.found(_CONFIRMED if proof.verdict == "proved" else math.inf, end)
@@ -128,7 +128,7 @@ def _aligned(
     ):
         if {each.name for each in ours} == {each.name for each in theirs}:
             continue
-        if [*map(_kind, ours)] != [*map(_kind, theirs)]:
+        if len(ours) != len(theirs) or not all(map(_alike, ours, theirs)):
             raise UsageError(
                 f"the {what} of both models have other names, and do not agree in number, type and "
                 "rank: they cannot be compared"
@@ -143,9 +143,10 @@ def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [each for each in model.graph.input if each.name not in held]
 
 
-def _kind(value: onnx.ValueInfoProto) -> tuple[int, int | None]:
-    kind = value.type.tensor_type
-    return kind.elem_type, len(kind.shape.dim) if kind.HasField("shape") else None
+def _alike(one: onnx.ValueInfoProto, other: onnx.ValueInfoProto) -> bool:
+    kinds = one.type.tensor_type, other.type.tensor_type
+    ranks = {len(each.shape.dim) for each in kinds if each.HasField("shape")}
+    return len({each.elem_type for each in kinds}) == 1 and len(ranks) < 2
 
 
 def _renamed(model: onnx.ModelProto, names: Mapping[str, str]) -> onnx.ModelProto:

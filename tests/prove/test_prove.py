@@ -1,0 +1,199 @@
+"""`prove`: what is proved, refuted and left open, whoever wrote the second model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from tests.support import MODELS, one, onnxpad_runs, parsed
+
+W = f"float[4, 3, 3, 3] w = {{{', '.join(str(n % 7 - 3) for n in range(108))}}}"
+PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 2}"
+IMAGE = "float[1, 3, height, width] x"
+TURN = "Transpose <perm = [3, 2, 1, 0]>"
+CONV = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+BIASED = "float[4] bias = {1, 2, 3, 4}"
+SCALE = "float[4] s = {2, 1, 1, 3}, float[4] m = {0, 1, 0, 1}, float[4] v = {1, 1, 2, 1}"
+SHIFT = "float[4, 1, 1] t = {1, 2, 3, 4}"
+
+
+def pair(before: str, after: str, initializers: str, inputs: str = IMAGE) -> tuple[Any, Any]:
+    return (
+        one(before, inputs=inputs, initializers=initializers),
+        one(after, inputs=inputs, initializers=initializers),
+    )
+
+
+SAME = {
+    "a Pad is folded": (
+        "a = Pad (x, p) y = Conv (a, w)",
+        "y = Conv <pads = [1, 1, 2, 2]> (x, w)",
+    ),
+    "a Pad is moved": (
+        "a = Pad (x, p) r = Relu (a) y = Conv (r, w)",
+        "r = Relu (x) y = Conv <pads = [1, 1, 2, 2]> (r, w)",
+    ),
+    "defaults are spelled out": (
+        "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+        'y = Conv <auto_pad = "NOTSET", group = 1, strides = [1, 1], pads = [1, 1, 1, 1]> (x, w)',
+    ),
+    "SAME of stride 1 is pads": (
+        'y = Conv <auto_pad = "SAME_UPPER"> (x, w)',
+        "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+    ),
+    "what does nothing is gone": (
+        "a = Identity (x) b = Dropout (a) y = Relu (b)",
+        "dead = Neg (x) y = Relu (x)",
+    ),
+    "transposes cancel": (
+        f"a = {TURN} (x) z = {TURN} (a) y = Abs (z)",
+        "y = Abs (x)",
+    ),
+    "one of two like nodes": (
+        "a = Relu (x) b = Relu (x) y = Add (a, b)",
+        "a = Relu (x) y = Add (a, a)",
+    ),
+    "operands are exchanged": (
+        "a = Relu (x) b = Neg (x) y = Add (a, b)",
+        "a = Relu (x) b = Neg (x) y = Add (b, a)",
+    ),
+    "amounts are computed from constants": (
+        "two = Constant <value = int64[1] {2}> () q = Mul (p, two) a = Pad (x, q) y = Conv (a, w)",
+        "y = Conv <pads = [2, 2, 4, 4]> (x, w)",
+    ),
+    "a normalisation is in the weights": (
+        "c = Conv (x, w, bias) y = BatchNormalization (c, s, bias, m, v)",
+        "c = Conv (x, w, bias) y = BatchNormalization <epsilon = 0.00001> (c, s, bias, m, v)",
+    ),
+    "a shift is the bias": ("c = Conv (x, w) y = Add (c, t)", "y = Conv (x, w, bias)"),
+}
+"""Two ways to write the nodes of a model that compute the same."""
+
+OTHER = {
+    "the odd pixel at the other end": (CONV, CONV.replace("UPPER", "LOWER")),
+    "one pixel is missing": (
+        "a = Pad (x, p) y = Conv (a, w)",
+        "y = Conv <pads = [1, 1, 2, 1]> (x, w)",
+    ),
+    "ceil_mode went": (
+        "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)",
+        "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)",
+    ),
+    "a zero wins in a maximum": (
+        "a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a)",
+        "y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 2, 2]> (x)",
+    ),
+    "another weight": ("y = Conv (x, w, bias)", "n = Neg (bias) y = Conv (x, w, n)"),
+}
+"""The same of models that compute something else."""
+
+KNOWN = f"{W}, {PADS}, {BIASED}, {SCALE}, {SHIFT}"
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_is_the_same_is_proved(case: str) -> None:
+    for models in (pair(*SAME[case], KNOWN), pair(*SAME[case][::-1], KNOWN)):
+        found = onnxpad.prove(*models)
+        assert found.verdict.verdict == "proved", found
+        assert found.exit_code == 0
+        assert found.verdict.runs > 0
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_what_differs_is_refuted_by_inputs(case: str) -> None:
+    models = pair(*OTHER[case], KNOWN)
+    found = onnxpad.prove(*models)
+    seen = found.verdict.counterexample
+    assert found.exit_code == 3
+    assert seen is not None
+    assert max(seen.sizes.values()) <= 4, "the smallest that shows it"
+    values = [session.run(None, dict(seen.feeds)) for session in map(_session, models)]
+    assert any(
+        one.shape != other.shape or not np.allclose(one, other, atol=1e-4)
+        for one, other in zip(*values, strict=True)
+    )
+
+
+def _session(model: onnx.ModelProto) -> Any:
+    from tests.support import session
+
+    return session(model)
+
+
+def test_an_open_model_is_proved_for_the_sizes_that_the_other_declares() -> None:
+    before = one(CONV, inputs=IMAGE, initializers=W)
+    after = onnxpad.fix(before, shapes="1x3x8x9", validate=False).model
+    found = onnxpad.prove(before, after)
+    assert (found.verdict.verdict, found.verdict.limits) == ("proved", "x 1x3x8x9")
+
+
+def test_a_range_limits_a_proof() -> None:
+    before = one(CONV, inputs=IMAGE, initializers=W)
+    after = one(CONV.replace("auto_pad = \"SAME_UPPER\"", "pads = [0, 0, 1, 1]"), inputs=IMAGE,
+                initializers=W)  # fmt: skip
+    assert onnxpad.prove(before, after).verdict.verdict == "refuted"
+    found = onnxpad.prove(before, after, dims={"height": "8..64:2", "width": "8..64:2"})
+    assert found.verdict.verdict == "proved"
+    assert "height 8..64 in steps of 2" in found.verdict.limits
+
+
+def test_other_names_of_inputs_are_an_assumption() -> None:
+    before = one("y = Relu (x)", inputs="float[2] x")
+    after = parsed("g (float[2] data) => (float[2] out) { out = Relu (data) }")
+    found = onnxpad.prove(before, after)
+    assert found.verdict.verdict == "proved"
+    assert len(found.verdict.assumptions) == 2
+    assert onnxpad.prove(before, after, strict=True).verdict.verdict == "undecided"
+    with pytest.raises(onnxpad.UsageError):
+        onnxpad.prove(before, parsed("g (int64[2] data) => (int64[2] out) { out = Abs (data) }"))
+
+
+def test_defaults_of_inputs_count() -> None:
+    text = "<ir_version: 8, opset_import: ['': 17]> g (float[1] x, float[1] z) => (float[1] y) "
+    models = []
+    for value in (1, 2):
+        model = onnx.parser.parse_model(text.replace("'", '"') + "{ y = Add (x, z) }")
+        model.graph.initializer.append(
+            onnx.numpy_helper.from_array(np.array([value], np.float32), "z")
+        )
+        models.append(model)
+    assert onnxpad.prove(models[0], models[0]).verdict.verdict == "proved"
+    assert onnxpad.prove(*models).verdict.verdict == "refuted"
+
+
+def test_what_chance_decides_is_undecided() -> None:
+    model = one("r = RandomUniformLike (x) y = Add (x, r)", inputs="float[2] x")
+    assert onnxpad.prove(model, model).exit_code in {3, 5}
+
+
+def test_beyond_the_terms_it_is_undecided() -> None:
+    before = one("y = Softplus (x)", inputs="float[n] x")
+    after = one("e = Exp (x) c = Constant <value = float {1}> () a = Add (e, c) y = Log (a)",
+                inputs="float[n] x")  # fmt: skip
+    found = onnxpad.prove(before, after)
+    assert found.exit_code == 5
+    assert found.verdict.regions
+    assert found.verdict.runs > 4
+
+
+@pytest.mark.parametrize("name", ["steps_torchscript", "loop_tensorflow", "functions_onnxscript"])
+def test_a_model_is_itself_and_what_fix_makes_of_it(name: str, tmp_path: Path) -> None:
+    path = MODELS / f"{name}.onnx"
+    assert onnxpad.prove(path, path).verdict.verdict == "proved"
+    onnxpad.fix(path, validate=False).save(tmp_path / "fixed.onnx")
+    assert onnxpad.prove(path, tmp_path / "fixed.onnx").verdict.verdict == "proved"
+
+
+def test_the_command(tmp_path: Path) -> None:
+    before, after = pair(*OTHER["one pixel is missing"], KNOWN)
+    onnx.save(before, tmp_path / "a.onnx")
+    onnx.save(after, tmp_path / "b.onnx")
+    names = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    result = onnxpad_runs("prove", *names, "--counterexample", tmp_path / "c.npz")
+    assert result.exit_code == 3
+    assert np.load(tmp_path / "c.npz")["x"].ndim == 4
+    assert onnxpad_runs("prove", names[0], names[0]).exit_code == 0
+    assert onnxpad_runs("prove", names[0], tmp_path / "none.onnx").exit_code == 2
