@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -23,7 +24,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 from onnx.helper import get_attribute_value, make_attribute
 
 from onnxpad.errors import ModelError
-from onnxpad.file.external import internal
+from onnxpad.file.external import internal, reference
 from onnxpad.file.proto_walk import normal_domain
 from onnxpad.proof.read import ALIKE_BY_CHANCE
 from onnxpad.runtimes.runtime import EngineError
@@ -48,31 +49,40 @@ class Constants:
         self._evaluated: dict[bytes, list[str]] = {}
 
     def of(self, tensor: TensorProto, folder: Path | None) -> str:
-        """The name of a tensor of a model, whose external data lie in a folder."""
-        if tensor.data_location == TensorProto.EXTERNAL:
-            if folder is None:
-                raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
-            read = partial(_external, tensor, folder)
-            return self.add(read(), read)
-        return self.add(numpy_helper.to_array(tensor))
+        """The name of a tensor of a model, whose external data lie in a folder.
 
-    def add(self, array: Array, read: Callable[[], Array] | None = None) -> str:
-        """The name of an array; `read` gives it again, where it is too large to be kept."""
+        Large external ones are told by their place in a file, and read when they are asked for.
+        """
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return self.add(numpy_helper.to_array(tensor))
+        if folder is None:
+            raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
+        read = partial(_external, tensor, folder)
+        if math.prod(tensor.dims) <= _SMALL:
+            return self.add(read())
+        location, *span = reference(tensor)
+        place = os.path.realpath(folder / location), *span, tensor.data_type, *tensor.dims
+        return self._hold(repr(place).encode(), tensor.data_type, tensor.dims, read)
+
+    def add(self, array: Array) -> str:
+        """The name of an array."""
         array = np.asarray(array, order="C")
         kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        digest = hashlib.sha1(f"{kind} {array.shape} ".encode(), usedforsecurity=False)
-        is_text = array.dtype.kind == "O"
-        data = repr(array.tolist()).encode() if is_text else array.tobytes()
-        digest.update(data)
-        name = f"constant {digest.hexdigest()}"
+        data = repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes()
+        told = f"{kind} {array.shape} ".encode() + data
+        return self._hold(told, kind, array.shape, lambda: array)
+
+    def _hold(self, told: bytes, kind: int, dims: Sequence[int], read: Callable[[], Array]) -> str:
+        digest = hashlib.sha1(told, usedforsecurity=False).hexdigest()
+        name = f"constant {digest}"
         if name not in self._held:
-            if array.size <= _SMALL:
-                proto = numpy_helper.from_array(array, name)
+            proto = TensorProto(name=name, data_type=kind, dims=dims)
+            if math.prod(dims) <= _SMALL:
+                proto = numpy_helper.from_array(read(), name)
             else:
-                proto = TensorProto(name=name, data_type=kind, dims=array.shape)
                 proto.data_location = TensorProto.EXTERNAL
-                proto.external_data.add(key="location", value=digest.hexdigest())
-            self._held[name] = proto, read or (lambda: array)
+                proto.external_data.add(key="location", value=digest)
+            self._held[name] = proto, read
         return name
 
     def array(self, name: str) -> Array | None:

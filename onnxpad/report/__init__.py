@@ -464,6 +464,7 @@ class ValidationResult(Noted, Judged, frozen=True):
         seconds: Wall time.
         next: The command that looks for the padding with which the original reproduces the
             reference; empty if it does, or if it has no operator with a padding that could differ.
+        proof: The proof that both compute the same at more sizes than were run; None without one.
     """
 
     command = "validate"
@@ -476,6 +477,7 @@ class ValidationResult(Noted, Judged, frozen=True):
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
+    proof: Verdict | None = None
 
     @property
     def failure(self) -> str:

@@ -89,7 +89,7 @@ VIEWS: Mapping[str, str] = {
     "summary",
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds unproven "
-    "next? html? validation ~config",
+    "next? html? validation ~proof ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals",

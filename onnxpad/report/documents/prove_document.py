@@ -6,21 +6,20 @@ from onnxpad.errors import and_list
 from onnxpad.proving.pairs import Counterexample
 from onnxpad.report import ProveReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
+from onnxpad.report.documents.validate_document import proved
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, more, shown
 
 _REGIONS = 10
-_MARKS = {"proved": "good", "refuted": "error", "undecided": "warning"}
+_MARKS = {"refuted": "error", "undecided": "warning"}
 
 
 def prove_document(report: ProveReport, view: View = "brief") -> Document:
     """The verdict in one line; then the counterexample, or each region that is open."""
     found, names = report.verdict, (report.original, report.rewritten)
     models = and_list(marked(shown(each), "strong") for each in names)
-    told = marked(found.verdict, _MARKS[found.verdict])
-    if found.verdict == "proved":
-        told += f" to compute the same for {shown(found.limits) or 'every size'}"
-        told += "".join(f"; assumes: {shown(each)}" for each in found.assumptions)
+    told = marked(found.verdict, _MARKS.get(found.verdict, "good"))
+    told = proved(found) if found.verdict == "proved" else told
     agreed = f"; {counted(found.runs, 'run')} agreed" if found.runs else ""
     head: list[Block] = [f"{models}: {told}{agreed} ({report.seconds:.1f} s)"]
     head += [f"note: {shown(each)}" for each in found.notes]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
+from onnxpad.proving.pairs import Verdict
 from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.layout import UNBREAKABLE, marked
@@ -21,6 +22,7 @@ def validate_document(report: ValidationResult, view: View = "brief") -> Documen
     runs = counted(len(report.validation.runs), "run")
     head: list[Block] = [
         f"{models}: {verdict(report)} ({runs}, {report.seconds:.1f} s)",
+        *([proved(report.proof)] if report.proof else []),
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
@@ -51,6 +53,14 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         "": [f"note: {shown(line)}" for line in found.notes],
     }
     return [Group(title, blocks) for title, blocks in parts.items() if blocks]
+
+
+def proved(found: Verdict) -> str:
+    """For which sizes it is proved that both models compute the same, and what that assumes."""
+    told = (
+        f"{marked('proved', 'good')} to compute the same for {shown(found.limits) or 'every size'}"
+    )
+    return told + "".join(f"; assumes: {shown(each)}" for each in found.assumptions)
 
 
 def verdict(report: ValidationResult) -> str:
