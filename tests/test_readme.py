@@ -80,7 +80,7 @@ def test_ci_is_a_valid_script() -> None:
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
     expected = {"fix", "check", "validate", "rule", "doctor", "explain", "repad", "match"}
-    expected |= {"show", "targets", "docs"}
+    expected |= {"show", "targets", "docs", "prove"}
     assert shown == expected
 
 
@@ -124,7 +124,7 @@ def test_the_sessions_are_what_the_commands_print(
     for each in "\n".join(sessions).removeprefix("$ ").split("\n$ "):
         command, _, printed = each.partition("\n")
         shown = onnxpad_runs(*shlex.split(command)[1:]).stdout
-        assert _measured(shown) == _measured(f"{printed.rstrip()}\n")
+        assert _measured(shown.rstrip()) == _measured(printed.rstrip())
 
 
 def _measured(text: str) -> str:
