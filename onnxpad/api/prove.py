@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxpad import arguments
 from onnxpad.api import kinds
@@ -14,9 +14,6 @@ from onnxpad.errors import OutputError
 from onnxpad.file.external import write_whole
 from onnxpad.options import Options
 from onnxpad.report import ProveReport
-
-if TYPE_CHECKING:
-    from onnxpad.graph import Graph
 
 
 class ProveResult(ProveReport, frozen=True, kw_only=True):
@@ -79,9 +76,8 @@ def prove(
     from onnxpad.proving.verdict import decide
 
     graph, other = Graph.read(first), Graph.read(second)
-    wanted = {**_declared(graph, other), **arguments.shapes_given(shapes)}
-    given = arguments.dims_given(dims)
-    domain = given_domain(graph, wanted, given, recorded=recorded_sizes(other))
+    given = arguments.shapes_given(shapes), arguments.dims_given(dims)
+    domain = given_domain(graph, *given, recorded=recorded_sizes(other))
     found = decide(
         first,
         second,
@@ -97,22 +93,6 @@ def prove(
         notes=found.notes,
         seconds=perf_counter() - start,
     )
-
-
-def _declared(original: Graph, rewritten: Graph) -> dict[str, tuple[int | None, ...]]:
-    """The shapes of inputs that the rewritten model alone fixes: it runs at no other sizes."""
-    found = dict[str, tuple[int | None, ...]]()
-    for name, (_, ours) in original.inputs.items():
-        theirs = rewritten.inputs[name].shape if name in rewritten.inputs else None
-        if ours is None or theirs is None or len(ours) != len(theirs):
-            continue
-        pairs = zip(ours, theirs, strict=True)
-        fixed = tuple(
-            n if isinstance(n, int) and not isinstance(o, int) else None for o, n in pairs
-        )
-        if any(each is not None for each in fixed):
-            found[name] = fixed
-    return found
 
 
 def _packed(arrays: Any) -> bytes:

@@ -20,6 +20,7 @@ COMMANDS = {
         name: f"onnxpad.cli.{name}_command"
         for name in ("fix", "check", "show", "validate", "prove", "match", "repad", "explain")
     },
+    "prove": "onnxpad.cli.validate_command",
     **dict.fromkeys(("rule", "targets", "docs", "doctor"), "onnxpad.cli.rule_commands"),
 }
 """The module of each command."""

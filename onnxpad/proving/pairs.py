@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
@@ -21,6 +23,7 @@ from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
 from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
 from onnxpad.proving.plain import Array, Constants
+from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, frozen
 
 _COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor"})
@@ -30,6 +33,7 @@ _KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
 _ULPS = 4.0
 """How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
 
+_MATRICES = "what a Gemm reads are matrices, and its bias fits"
 
 Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
 
@@ -171,7 +175,7 @@ class Side(Reader):
             (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
         )
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
-        if node.op in _COMMUTING and not node.domain:
+        if node.op in _COMMUTING and not node.domain and len(args) == 2 and not says:
             args = tuple(sorted(args, key=id))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
@@ -201,10 +205,19 @@ def proofs(
     constants: Constants,
     domain: SizeDomain,
     trust: Trust | None = None,
+    *,
+    is_anew: bool = False,
+    gemms: Sequence[tuple[str, ...]] = (),
+    end: float = math.inf,
 ) -> Iterator[Verdict]:
     """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
 
-    An output of the original comes first; inputs of a name are the same. None is refuted.
+    An output of the original comes first; inputs of a name are the same. None is refuted. Where
+    `is_anew`, other weights were computed anew in one than in the other; `gemms` has the data, the
+    product and the bias of what is a Gemm in the rewritten model.
+
+    Raises:
+        LimitError: It is later than `end`, by `time.monotonic`.
     """
     for each in analysed_domains(original, domain):
         terms, extents = Terms(), each.domain.extents(original)
@@ -212,7 +225,12 @@ def proofs(
             Side(original, each.analysis, terms),
             Side(rewritten, Analysis(rewritten, extents), terms),
         )
-        yield Unifier(sides, constants, trust).verdict(outputs, each.domain)
+        found = Unifier(sides, constants, trust, end)
+        found.worst = 0.0 if is_anew else None
+        told = found.verdict(outputs, each.domain)
+        if not all(_is_gemm(sides[1], *names) for names in gemms):
+            told = replace(told, assumptions=(*told.assumptions, _MATRICES))
+        yield told
 
 
 _Pair = tuple[Term, Term]
@@ -222,16 +240,22 @@ class Unifier:
     """Shows that terms of the rewritten model are equal to terms of the original, operands first.
 
     A term that was shown to be equal stands for the original's wherever it is read.
+
+    Attributes:
+        worst: How far weights that were computed anew are apart, as `_ulps`; None without any.
     """
 
-    def __init__(self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None) -> None:
+    worst: float | None = None
+
+    def __init__(
+        self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None, end: float
+    ) -> None:
         """Takes both models, the original first."""
-        self._sides, self._constants, self._trust = sides, constants, trust
+        self._sides, self._constants, self._trust, self._end = sides, constants, trust, end
         self._same: dict[Term, Term] = {}
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
         self._facts: dict[Side, Facts] = {}
         self._assumptions: dict[Assumption, None] = {}
-        self._worst = 0.0
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Verdict:
         """What can be shown of pairs of outputs, the original's first."""
@@ -247,9 +271,9 @@ class Unifier:
             self._unify(each)
         regions = dict.fromkeys(chain.from_iterable(map(self._regions, pairs)))
         told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
-        if self._worst:
+        if self.worst is not None:
             told.append(
-                f"weights computed anew are equal: at most {self._worst:.1f} units in the last "
+                f"weights computed anew are equal: at most {self.worst:.1f} units in the last "
                 "place of the greatest of their channel apart"
             )
         is_limited = bool(domain.facts(original.graph) or domain.assumptions)
@@ -266,6 +290,8 @@ class Unifier:
         pending: list[tuple[_Pair, bool]] = [(root, False)]
         while pending:
             pair, is_ready = pending.pop()
+            if time.monotonic() > self._end:
+                raise LimitError("the time was over")
             if self._is_equal(pair) or (not is_ready and pair in self._open):
                 continue
             error, further = self._asked(pair, is_ready=is_ready)
@@ -348,18 +374,38 @@ class Unifier:
         return Equal("bodies"), [*chain.from_iterable(inside)]
 
     def _near(self, pair: Pair) -> Found | None:
-        """Constants that rounding made differ, by at most 4 ulp of the greatest of the channel."""
+        """Constants of one content; or computed anew, at most 4 ulp of their channel apart."""
         new, old = pair.new.head, pair.old.head
         if not (isinstance(new, Source) and isinstance(old, Source)):
             return None
         now, was = self._constants.array(new.name), self._constants.array(old.name)
         if now is None or was is None or pair.new.layers or pair.old.layers:
             return None
-        worst = _ulps(now, was)
-        if worst > _ULPS:
+        if (now.dtype, now.shape) != (was.dtype, was.shape):
             raise DiffersError("a constant differs")
-        self._worst = max(self._worst, worst)
+        if now.tobytes() == was.tobytes():
+            return Equal("same"), []
+        computed = map(self._constants.computed.get, (old.name, new.name))
+        parts = next((each for each in computed if each is not None), None)
+        worst = math.inf if parts is None else _ulps(now, was, parts)
+        if not worst <= _ULPS:
+            raise DiffersError("a constant differs")
+        self.worst = max(self.worst or 0.0, worst)
         return Equal("near"), []
+
+
+def _is_gemm(side: Side, *names: str) -> bool:
+    """Whether data, product and bias, if any, are known to be what a Gemm takes and gives."""
+    data, product, *bias = (side.analysis.shape(side.graph.tensor(each)) for each in names)
+    if data is None or product is None or not len(data) == len(product) == 2:
+        return False
+    return not bias or (
+        bias[0] is not None
+        and len(bias[0]) < 3
+        and all(
+            size in (1, whole) for size, whole in zip(bias[0][::-1], product[::-1], strict=False)
+        )
+    )
 
 
 def _aligned(new: Term, old: Term) -> list[_Pair]:
@@ -372,20 +418,16 @@ def _aligned(new: Term, old: Term) -> list[_Pair]:
 def _commutes(new: Term, old: Term) -> bool:
     if not isinstance(old.head, Applied) or new.head != old.head or len(new.args) != 2:
         return False
-    return old.head.written[1] in _COMMUTING
+    op, domain, _, _, says = old.head.written[1:6]
+    return op in _COMMUTING and not domain and not says
 
 
-def _ulps(now: Any, was: Any) -> float:
-    """How far weights are apart, in units in the last place of the greatest of their channel."""
-    if (now.shape, now.dtype) != (was.shape, was.dtype) or not now.size:
-        return math.inf
-    if now.dtype.name not in {"float16", "float32", "float64"}:
-        return math.inf
-    one, other = (np.reshape(each, (len(each) if each.ndim > 1 else 1, -1)) for each in (now, was))
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        return math.inf
-    unit = np.spacing(np.abs(other).max(axis=1, keepdims=True)).astype(np.float64)
-    return float((np.abs(one.astype(np.float64) - other.astype(np.float64)) / unit).max())
+def _ulps(now: Array, was: Array, parts: Array) -> float:
+    """How far weights are apart, in units in the last place of the parts of their channel."""
+    with np.errstate(all="ignore"):
+        unit = np.spacing(parts.astype(was.dtype)).astype(np.float64)
+        apart = np.abs(now.astype(np.float64) - was) / unit.reshape(-1, *[1] * (was.ndim - 1))
+    return float(apart.max(initial=0.0))
 
 
 def _label(term: Term, side: Side) -> str:

@@ -41,10 +41,16 @@ _ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 
 
 class Constants:
-    """The constants of all models that are compared, by a name made of their content."""
+    """The constants of all models that are compared, by a name made of their content.
+
+    Attributes:
+        computed: Of weights that were computed anew, by name, how large the parts of each channel
+            were: what rounding is measured by.
+    """
 
     def __init__(self) -> None:
         """There are none at first."""
+        self.computed: dict[str, Array] = {}
         self._held: dict[str, tuple[TensorProto, Callable[[], Array]]] = {}
         self._evaluated: dict[bytes, list[str]] = {}
 
@@ -95,17 +101,18 @@ class Constants:
 
     def evaluated(self, node: NodeProto, opsets: Sequence[Any]) -> list[str]:
         """The outputs of a node of constants alone, by onnxruntime; none if it does not run it."""
-        key = node.SerializeToString(deterministic=True)
+        graph = onnx.GraphProto(name="constants", node=[node])
+        model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
+        key = model.SerializeToString(deterministic=True)
         if key not in self._evaluated:
             wanted, self._evaluated[key] = [*filter(None, node.output)], []
             given = {each: self._held[each] for each in node.input if each}
             if sum(math.prod(proto.dims) for proto, _ in given.values()) > _MOST:
                 return []
-            graph = onnx.GraphProto(name="constants", node=[node])
+            graph = model.graph
             graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
             tensors = (numpy_helper.from_array(read(), name) for name, (_, read) in given.items())
             graph.initializer.extend(tensors)
-            model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
             found = answers(model, wanted, [{}])
             values = {} if isinstance(found, EngineError) else found[0]
             if not isinstance(values, EngineError) and {*wanted} <= {*values}:
@@ -125,6 +132,8 @@ class Plain:
     Attributes:
         model: The plain model: large constants lack their elements.
         outputs: The tensor of each output of the original; also a constant, or an input.
+        gemms: The data, the product, and the bias, if any, of each Gemm.
+        folded: What was computed anew: the weights of each convolution, and all that follows it.
     """
 
     def __init__(
@@ -140,10 +149,13 @@ class Plain:
         ModelError where external data is missing, or a tensor that is read.
         """
         model = inlined(model)
+        if model.functions:
+            raise ModelError("its functions unfold to too many nodes")
         self._constants, self._folder, self._side = constants, folder, side
         self._opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
         self._made: dict[str, NodeProto] = {}
+        self.gemms: list[tuple[str, ...]] = []
         graph, names = model.graph, dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
         inputs = [e for e in graph.input if model.ir_version >= 4 or e.name not in usual]
@@ -153,7 +165,9 @@ class Plain:
             names[each.name] = each.name + told
         self._walk(graph, names)
         self.outputs = {each.name: _of(names, each.name) for each in graph.output}
-        nodes = _folded(self._nodes, self.outputs.values(), constants)
+        self.folded = set[tuple[object, ...]]()
+        with np.errstate(all="ignore"):
+            nodes = self._folded()
         self.model = made = onnx.ModelProto(
             ir_version=max(model.ir_version, 8),
             opset_import=model.opset_import,
@@ -174,6 +188,10 @@ class Plain:
         """Writes the nodes of a graph that its outputs need, and what they read."""
         for each in (each for each in graph.initializer if each.name not in names):
             names[each.name] = self._constants.of(each, self._folder)
+        for sparse in graph.sparse_initializer:
+            held = make_attribute("sparse_value", sparse)
+            name = sparse.values.name
+            self._take(NodeProto(op_type="Constant", output=[name], attribute=[held]), names)
         for node in _needed(graph):
             self._take(node, names)
 
@@ -228,11 +246,11 @@ class Plain:
             elif each.type == AttributeProto.TENSOR:
                 value = numpy_helper.from_array(numpy_helper.to_array(each.t))
                 found.append(make_attribute(each.name, value))
-            elif usual.get(each.name) != (each.type, _value(each)):
+            else:
                 kept = AttributeProto()
                 kept.CopyFrom(each)
-                kept.doc_string = ""
-                found.append(kept)
+                kept.ClearField("doc_string")
+                found += [kept] * (_exact(kept) != usual.get(each.name))
         return found
 
     def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
@@ -293,11 +311,58 @@ class Plain:
             b = self._constants.add(np.ascontiguousarray(right.T))
         product = NodeProto(op_type="MatMul", input=[a, b], name=node.name)
         given = self._emit(product, names, outputs[:1])
+        self.gemms.append((a, given, *bias))
         if bias:
             self._emit(
                 NodeProto(op_type="Add", input=[given, *bias], name=node.name), names, outputs
             )
         return True
+
+    def _folded(self) -> list[NodeProto]:
+        """The nodes with what scales and shifts the channels of a Conv in its weights.
+
+        Only where nothing else reads what that gives. All of a chain is computed in float64, and
+        rounded once.
+        """
+        nodes, array, readers = self._nodes, self._constants.array, dict[str, NodeProto]()
+        uses = Counter([*_reads(nodes), *self.outputs.values()])
+        for node in nodes:
+            readers.update((each, node) for each in node.input)
+        gone, made = set[int](), dict[int, NodeProto]()
+        for node in nodes:
+            is_one = node.op_type == "Conv" and not node.domain
+            weight, *more = (array(each) for each in node.input[1:3]) if is_one else (None,)
+            if weight is None or any(each is None for each in more):
+                continue
+            if weight.dtype.name not in _BITS or weight.ndim < 3:
+                continue
+            w, last, followed = weight.astype(np.float64), node.output[0], list[object]()
+            b = np.zeros(len(w)) if not more else np.asarray(more[0], np.float64)
+            parts = np.abs(b)
+            while uses[last] == 1 and (reader := readers.get(last)) is not None:
+                moved = _affine(reader, last, w.ndim, len(w), self._constants)
+                if moved is None:
+                    break
+                factor, *shifts = moved
+                w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + sum(shifts)
+                parts = parts * np.abs(factor) + sum(map(np.abs, shifts))
+                gone.add(id(reader))
+                read = (place if each == last else each for place, each in enumerate(reader.input))
+                followed.append((reader.op_type, *read, *map(_exact, reader.attribute)))
+                last = reader.output[0]
+            if not followed and (not more or b.any()):
+                continue
+            new = NodeProto()
+            new.CopyFrom(node)
+            del new.input[1:]
+            for each, size in ((w, np.abs(w).max(axis=(*range(1, w.ndim),))), (b, parts)):
+                if each is w or b.any():
+                    new.input.append(name := self._constants.add(each.astype(weight.dtype)))
+                    self._constants.computed[name] = size
+            if followed:
+                self.folded.add((*node.input[1:], *followed))
+            new.output[0], made[id(node)] = last, new
+        return [made.get(id(node), node) for node in nodes if id(node) not in gone]
 
 
 def _of(names: Mapping[str, str], name: str) -> str:
@@ -346,70 +411,27 @@ def _integers(node: NodeProto, name: str) -> list[int]:
     return next(([*each.ints] for each in node.attribute if each.name == name), [])
 
 
-def _value(attribute: AttributeProto) -> Any:
-    value = get_attribute_value(attribute)
-    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, bytes) else value
+def _exact(attribute: AttributeProto) -> bytes:
+    """All that an attribute says: 0.0 and -0.0 differ, and NaN is itself."""
+    found: bytes = attribute.SerializeToString(deterministic=True)
+    return found
 
 
 @cache
-def _defaults(op: str, domain: str, opset: int) -> dict[str, tuple[int, Any]]:
-    """The type and value of the attributes of an operator that have a default."""
+def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
+    """The attributes of an operator that have a default, as they are spelled out."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
         return {}
-    values = ((name, each.default_value) for name, each in schema.attributes.items())
-    return {name: (each.type, _value(each)) for name, each in values if each.type}
-
-
-# Weights
-
-
-def _folded(
-    nodes: Sequence[NodeProto], outputs: Iterable[str], constants: Constants
-) -> list[NodeProto]:
-    """The nodes with what scales and shifts the channels of a Conv in its weights.
-
-    Only where nothing else reads what that gives. All of a chain is computed in float64, and
-    rounded once.
-    """
-    uses, readers = Counter([*_reads(nodes), *outputs]), dict[str, NodeProto]()
-    for node in nodes:
-        readers.update((each, node) for each in node.input)
-    gone, made = set[int](), dict[int, NodeProto]()
-    for node in nodes:
-        is_one = node.op_type == "Conv" and not node.domain
-        weight, *more = (constants.array(e) for e in node.input[1:3]) if is_one else (None,)
-        if weight is None or any(each is None for each in more):
-            continue
-        if weight.dtype.name not in _BITS or weight.ndim < 3:
-            continue
-        w, last = weight.astype(np.float64), node.output[0]
-        b = np.zeros(len(w)) if not more else np.asarray(more[0], np.float64)
-        while uses[last] == 1 and (reader := readers.get(last)) is not None:
-            moved = _affine(reader, last, w.ndim, len(w), constants)
-            if moved is None:
-                break
-            factor, shift = moved
-            w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + shift
-            gone.add(id(reader))
-            last = reader.output[0]
-        if last == node.output[0] and (not more or b.any()):
-            continue
-        new = NodeProto()
-        new.CopyFrom(node)
-        new.input[1] = constants.add(w.astype(weight.dtype))
-        del new.input[2:]
-        if b.any():
-            new.input.append(constants.add(b.astype(weight.dtype)))
-        new.output[0], made[id(node)] = last, new
-    return [made.get(id(node), node) for node in nodes if id(node) not in gone]
+    usual = {name: each.default_value for name, each in schema.attributes.items()}
+    return {name: _exact(each) for name, each in usual.items() if each.type}
 
 
 def _affine(
     node: NodeProto, data: str, rank: int, channels: int, constants: Constants
-) -> tuple[Array, Array] | None:
-    """The factor and the shift of each channel by which a node alters data; None of others."""
+) -> tuple[Array, ...] | None:
+    """The factor and the shifts of each channel by which a node alters data; None of others."""
     others = [constants.array(each) for each in node.input if each != data]
     known = [each for each in others if each is not None and each.dtype.name in _BITS]
     if node.domain or len(known) < len(others) or len([*filter(None, node.output)]) > 1:
@@ -422,7 +444,7 @@ def _affine(
         epsilon = next((each.f for each in node.attribute if each.name == "epsilon"), 1e-5)
         scale, shift, mean, variance = arrays
         factor = scale / np.sqrt(variance + np.float64(np.float32(epsilon)))
-        return factor, shift - mean * factor
+        return factor, shift, -mean * factor
     if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or node.attribute:
         return None
     (by,) = arrays

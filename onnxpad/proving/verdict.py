@@ -15,22 +15,22 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import RUNTIME, ModelError, UsageError
+from onnxpad.errors import RUNTIME, ModelError, UsageError, shortened
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
 from onnxpad.proving.pairs import Counterexample, Region, Verdict, proofs
 from onnxpad.proving.plain import Constants, Plain
+from onnxpad.reasons import Reason
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.onnxruntime.native import first_line
+from onnxpad.runtimes.copies import draws
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import (
     Array,
     Session,
     Source,
     folder_of,
-    load_failure,
     open_session,
     read_proto,
 )
@@ -52,6 +52,8 @@ _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 12
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
 _NEVER = 1e9  # seconds
+_SEARCHING = 120.0  # seconds for which a difference is looked for
+_DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
 
 
@@ -90,15 +92,18 @@ def decide(
         models = models[0], _renamed(models[1], renamed)
         data = models[1].SerializeToString()
         rewritten = data if folders[1] is None else InFolder(data, folders[1])
-    proof = _proof(models, folders, domain, trust, end)
+    domain = _both(*models, domain)
+    with pool.limited(time_limit):
+        proof = _proof(models, folders, domain, trust, end)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
-    search = _Search((original, rewritten), models, domain)
-    enough = _CONFIRMED if proof.verdict == "proved" else math.inf
-    found = search.found(enough, end) if runs else None
+    search, found = _Search((original, rewritten), models, domain), None
+    if runs:
+        enough = _CONFIRMED if proof.verdict == "proved" else math.inf
+        found = search.found(enough, min(end, time.monotonic() + _SEARCHING))
     told = (search.why,) if search.why else ()
-    if found is not None:
+    if found is not None and not _is_disputed(proof, trust):
         return Verdict("refuted", counterexample=found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
@@ -106,6 +111,59 @@ def decide(
     limits = ", ".join(filter(None, (*sizes, proof.limits)))
     assumptions = (*notes, *proof.assumptions)
     return replace(proof, assumptions=assumptions, limits=limits, runs=search.runs, notes=told)
+
+
+def _is_disputed(proof: Verdict, trust: Trust | None) -> bool:
+    """Whether a run refutes nothing, as onnxruntime and the specification disagree on the model."""
+    if trust is not None and str(trust.assumption) in proof.assumptions:
+        return proof.verdict == "proved"
+    codes = {each.reason_code for each in proof.regions}
+    return trust is not Trust.RUNTIME and not codes.isdisjoint(_DISPUTED)
+
+
+def _both(original: onnx.ModelProto, rewritten: onnx.ModelProto, domain: SizeDomain) -> SizeDomain:
+    """The sizes that both models take: the rewritten one may fix some that are open."""
+    declared = dict(domain.declared)
+    theirs = {each.name: _shape(each) for each in _inputs(rewritten)}
+    for each in _inputs(original):
+        now, ours = theirs.get(each.name), declared.get(each.name, _shape(each))
+        ours = (None,) * len(now or ()) if ours is None else ours
+        if not now or len(now) != len(ours):
+            continue
+        pairs = [*zip(ours, now, strict=True)]
+        if any(isinstance(n, int) and not isinstance(o, int) for o, n in pairs):
+            fixed = (n if isinstance(n, int) and not isinstance(o, int) else o for o, n in pairs)
+            declared[each.name] = tuple(fixed)
+    return replace(domain, declared=declared)
+
+
+def _shape(value: onnx.ValueInfoProto) -> Sequence[int | str | None] | None:
+    """The sizes of an input, or their names; None where the rank is unknown."""
+    kind = value.type.tensor_type
+    if not kind.HasField("shape"):
+        return None
+    return [
+        each.dim_value if each.HasField("dim_value") else each.dim_param or None
+        for each in kind.shape.dim
+    ]
+
+
+def _agree(original: Graph, rewritten: Graph) -> None:
+    """Names the sizes of the rewritten model's inputs as the original does.
+
+    Raises:
+        ModelError: An input has another type, rank or size.
+    """
+    for name, (kind, shape) in original.inputs.items():
+        if name not in rewritten.inputs:
+            continue
+        other, now = rewritten.inputs[name]
+        is_alike = other == kind and (now is None or len(now) == len(shape or now))
+        pairs = zip(now or (), shape or now or (), strict=is_alike)
+        if not is_alike or any(isinstance(n, int) and n != size for n, size in pairs):
+            raise ModelError(f"input {name!r} has another type, rank or size in both")
+        if shape is not None:
+            rewritten.declare(name, shape)
 
 
 def _by(shape: Sequence[int | str | None]) -> str:
@@ -182,17 +240,27 @@ def _proof(
     """The first proof that holds, or the last that does not."""
     constants, found = Constants(), _open("nothing is known of the sizes")
     try:
-        first, second = map(Plain, models, (constants,) * 2, ("a:", "b:"), folders)
+        written = [each.SerializeToString(deterministic=True) for each in models]
+        if written[0] == written[1] and folders[0] == folders[1] and not draws(models[0]):
+            return Verdict("proved")
+        del written
+        sides = "<original> ", "<rewritten> "
+        first, second = map(Plain, models, (constants,) * 2, sides, folders)
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
         for name, shape in domain.declared.items():
-            for graph in graphs:
-                graph.declare(name, shape)
+            graphs[0].declare(name, shape)
+        _agree(*graphs)
         outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
-        for found in proofs(*graphs, outputs, constants, domain, trust):
+        is_anew = first.folded != second.folded
+        gemms = second.gemms if len(second.gemms) > len(first.gemms) else ()
+        given = (*graphs, outputs, constants, domain, trust)
+        every = proofs(*given, is_anew=is_anew, gemms=gemms, end=end)
+        for found in every:
             if found.verdict == "proved" or time.monotonic() > end:
                 break
     except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
-        return _open(f"the proof stops: {first_line(error)}")
+        said = str(error).partition("\n")[0] or type(error).__name__
+        return _open(f"the proof stops: {shortened(said)}")
     return found
 
 
@@ -211,9 +279,11 @@ class _Search:
             inputs = pinned(inputs, self._domain.declared, self._domain.given)
             with pool.limited(limit), ExitStack() as opened:
                 before, after = (
-                    opened.enter_context(open_session(each, folder=folder_of(each)))
-                    for each in self._sources
+                    opened.enter_context(each) if isinstance(each, Session) else each
+                    for each in map(_opened, self._sources)
                 )
+                if isinstance(before, str):
+                    raise EngineError(before)
                 for fed, sizes in _draws(inputs):
                     if time.monotonic() > end:
                         self.why = "the time was over"
@@ -221,19 +291,15 @@ class _Search:
                     wanted = _run(before, fed)
                     if isinstance(wanted, str):
                         self.why = self.why or f"{RUNTIME} does not run the original: {wanted}"
-                    elif (
-                        one := self._difference(fed, sizes, wanted, _run(after, fed))
-                    ) is not None:
+                        continue
+                    one = self._difference(fed, sizes, wanted, _run(after, fed))
+                    if one is not None:
                         return one
-                    else:
-                        self.runs += 1
+                    self.runs += 1
                     if self.runs >= enough:
                         break
         except (EngineError, UndrawableError) as error:
             self.why = f"not run: {error}"
-            ours, theirs = (load_failure(each, folder_of(each), "off") for each in self._sources)
-            if theirs and not ours:
-                return Counterexample("", {}, "", f"the rewritten model does not load: {theirs}")
         return None
 
     def _difference(
@@ -267,8 +333,20 @@ class _Search:
         )
 
 
-def _run(session: Session, fed: Draw) -> Mapping[str, Array] | str:
+def _opened(source: Source) -> Session | str:
+    """A session, or why there is none; a LimitError if it does not load in time."""
+    try:
+        return open_session(source, folder=folder_of(source))
+    except LimitError:
+        raise
+    except EngineError as error:
+        return str(error)
+
+
+def _run(session: Session | str, fed: Draw) -> Mapping[str, Array] | str:
     """The outputs of a run, or why there are none; a LimitError if it does not end in time."""
+    if isinstance(session, str):
+        return session
     try:
         return tensors(session.run(fed.feeds))
     except LimitError:
