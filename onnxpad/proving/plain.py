@@ -132,6 +132,7 @@ class Plain:
     Attributes:
         model: The plain model: large constants lack their elements.
         outputs: The tensor of each output of the original; also a constant, or an input.
+        dead: How many nodes of each operator nothing reads.
         gemms: The data, the product, and the bias, if any, of each Gemm.
         folded: What was computed anew: the weights of each convolution, and all that follows it.
     """
@@ -155,6 +156,7 @@ class Plain:
         self._opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
         self._made: dict[str, NodeProto] = {}
+        self.dead = Counter[str]()
         self.gemms: list[tuple[str, ...]] = []
         graph, names = model.graph, dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
@@ -192,8 +194,10 @@ class Plain:
             held = make_attribute("sparse_value", sparse)
             name = sparse.values.name
             self._take(NodeProto(op_type="Constant", output=[name], attribute=[held]), names)
-        for node in _needed(graph):
+        needed = _needed(graph)
+        for node in needed:
             self._take(node, names)
+        self.dead += Counter(map(_op, graph.node)) - Counter(map(_op, needed))
 
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
         """Writes one node, or finds another name for what it gives."""
@@ -395,6 +399,10 @@ def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
             is_done[place] = True
             found.append(nodes[place])
     return found
+
+
+def _op(node: NodeProto) -> str:
+    return node.op_type
 
 
 def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:

@@ -53,6 +53,7 @@ _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
 _NEVER = 1e9  # seconds
 _SEARCHING = 120.0  # seconds for which a difference is looked for
+_DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
 
@@ -240,10 +241,8 @@ def _proof(
     """The first proof that holds, or the last that does not."""
     constants, found = Constants(), _open("nothing is known of the sizes")
     try:
-        written = [each.SerializeToString(deterministic=True) for each in models]
-        if written[0] == written[1] and folders[0] == folders[1] and not draws(models[0]):
+        if folders[0] == folders[1] and _are_same(*models) and not draws(models[0]):
             return Verdict("proved")
-        del written
         sides = "<original> ", "<rewritten> "
         first, second = map(Plain, models, (constants,) * 2, sides, folders)
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
@@ -255,13 +254,23 @@ def _proof(
         gemms = second.gemms if len(second.gemms) > len(first.gemms) else ()
         given = (*graphs, outputs, constants, domain, trust)
         every = proofs(*given, is_anew=is_anew, gemms=gemms, end=end)
+        dead = (_DEAD,) if second.dead - first.dead else ()
         for found in every:
+            found = replace(found, assumptions=(*found.assumptions, *dead))
             if found.verdict == "proved" or time.monotonic() > end:
                 break
     except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
         said = str(error).partition("\n")[0] or type(error).__name__
         return _open(f"the proof stops: {shortened(said)}")
     return found
+
+
+def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
+    """Whether two models are written alike, byte for byte."""
+    if one.ByteSize() != other.ByteSize():
+        return False
+    first, second = (each.SerializeToString(deterministic=True) for each in (one, other))
+    return bool(first == second)
 
 
 class _Search:
@@ -273,7 +282,7 @@ class _Search:
 
     def found(self, enough: float, end: float) -> Counterexample | None:
         """The first, unless `enough` runs agreed before."""
-        limit = max(end - time.monotonic(), 0.1) if end < _NEVER else None
+        limit, refused = max(end - time.monotonic(), 0.1), ""
         try:
             inputs = outline(self._models[0]).inputs
             inputs = pinned(inputs, self._domain.declared, self._domain.given)
@@ -290,7 +299,7 @@ class _Search:
                         break
                     wanted = _run(before, fed)
                     if isinstance(wanted, str):
-                        self.why = self.why or f"{RUNTIME} does not run the original: {wanted}"
+                        refused = refused or f"{RUNTIME} does not run the original: {wanted}"
                         continue
                     one = self._difference(fed, sizes, wanted, _run(after, fed))
                     if one is not None:
@@ -300,6 +309,7 @@ class _Search:
                         break
         except (EngineError, UndrawableError) as error:
             self.why = f"not run: {error}"
+        self.why = self.why or ("" if self.runs else refused)
         return None
 
     def _difference(
