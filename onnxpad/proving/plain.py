@@ -382,23 +382,13 @@ def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]
 
 
 def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
-    """The nodes that the outputs of a graph need, each after those that it reads."""
-    nodes = graph.node
-    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
-    pending = [makers[each.name] for each in graph.output if each.name in makers]
-    found, is_done = list[NodeProto](), dict[int, bool]()
-    while pending:
-        place = pending[-1]
-        if place not in is_done:
-            is_done[place] = False
-            read = (makers.get(each) for each in _reads([nodes[place]]))
-            pending += [each for each in read if each is not None and each not in is_done]
-            continue
-        pending.pop()
-        if not is_done[place]:
-            is_done[place] = True
-            found.append(nodes[place])
-    return found
+    """The nodes that the outputs of a graph need."""
+    wanted, found = {each.name for each in graph.output}, list[NodeProto]()
+    for node in reversed(graph.node):
+        if not wanted.isdisjoint(filter(None, node.output)):
+            found.append(node)
+            wanted.update(_reads([node]))
+    return found[::-1]
 
 
 def _op(node: NodeProto) -> str:

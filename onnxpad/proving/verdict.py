@@ -93,9 +93,8 @@ def decide(
         models = models[0], _renamed(models[1], renamed)
         data = models[1].SerializeToString()
         rewritten = data if folders[1] is None else InFolder(data, folders[1])
-    domain = _both(*models, domain)
     with pool.limited(time_limit):
-        proof = _proof(models, folders, domain, trust, end)
+        proof, domain = _proof(models, folders, domain, trust, end)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
@@ -122,49 +121,32 @@ def _is_disputed(proof: Verdict, trust: Trust | None) -> bool:
     return trust is not Trust.RUNTIME and not codes.isdisjoint(_DISPUTED)
 
 
-def _both(original: onnx.ModelProto, rewritten: onnx.ModelProto, domain: SizeDomain) -> SizeDomain:
-    """The sizes that both models take: the rewritten one may fix some that are open."""
-    declared = dict(domain.declared)
-    theirs = {each.name: _shape(each) for each in _inputs(rewritten)}
-    for each in _inputs(original):
-        now, ours = theirs.get(each.name), declared.get(each.name, _shape(each))
-        ours = (None,) * len(now or ()) if ours is None else ours
-        if not now or len(now) != len(ours):
-            continue
-        pairs = [*zip(ours, now, strict=True)]
-        if any(isinstance(n, int) and not isinstance(o, int) for o, n in pairs):
-            fixed = (n if isinstance(n, int) and not isinstance(o, int) else o for o, n in pairs)
-            declared[each.name] = tuple(fixed)
-    return replace(domain, declared=declared)
-
-
-def _shape(value: onnx.ValueInfoProto) -> Sequence[int | str | None] | None:
-    """The sizes of an input, or their names; None where the rank is unknown."""
-    kind = value.type.tensor_type
-    if not kind.HasField("shape"):
-        return None
-    return [
-        each.dim_value if each.HasField("dim_value") else each.dim_param or None
-        for each in kind.shape.dim
-    ]
-
-
-def _agree(original: Graph, rewritten: Graph) -> None:
-    """Names the sizes of the rewritten model's inputs as the original does.
+def _common(original: Graph, rewritten: Graph, domain: SizeDomain) -> SizeDomain:
+    """The sizes that both models take, which both graphs then declare, by the original's names.
 
     Raises:
         ModelError: An input has another type, rank or size.
     """
+    declared = dict(domain.declared)
     for name, (kind, shape) in original.inputs.items():
-        if name not in rewritten.inputs:
-            continue
-        other, now = rewritten.inputs[name]
-        is_alike = other == kind and (now is None or len(now) == len(shape or now))
-        pairs = zip(now or (), shape or now or (), strict=is_alike)
-        if not is_alike or any(isinstance(n, int) and n != size for n, size in pairs):
-            raise ModelError(f"input {name!r} has another type, rank or size in both")
-        if shape is not None:
-            rewritten.declare(name, shape)
+        other, now = rewritten.inputs.get(name, (kind, None))
+        if now is None:
+            now = declared.get(name, shape) or ()
+        ours = declared.get(name, (None,) * len(now) if shape is None else shape)
+        if other != kind or len(ours) != len(now):
+            raise ModelError(f"input {name!r} has another type or rank in both")
+        both = tuple(
+            n if isinstance(n, int) and not isinstance(o, int) else o
+            for o, n in zip(ours, now, strict=True)
+        )
+        if any(isinstance(n, int) and n != size for n, size in zip(now, both, strict=True)):
+            raise ModelError(f"input {name!r} has other sizes in both")
+        if both != ours:
+            declared[name] = both
+        for graph in (original, rewritten):
+            if name in graph.inputs and (both or shape is not None):
+                graph.declare(name, both)
+    return replace(domain, declared=declared)
 
 
 def _by(shape: Sequence[int | str | None]) -> str:
@@ -237,18 +219,16 @@ def _proof(
     domain: SizeDomain,
     trust: Trust | None,
     end: float,
-) -> Verdict:
-    """The first proof that holds, or the last that does not."""
+) -> tuple[Verdict, SizeDomain]:
+    """The first proof that holds, or the last that does not; and the sizes that both take."""
     constants, found = Constants(), _open("nothing is known of the sizes")
     try:
         if folders[0] == folders[1] and _are_same(*models) and not draws(models[0]):
-            return Verdict("proved")
+            return Verdict("proved"), domain
         sides = "<original> ", "<rewritten> "
         first, second = map(Plain, models, (constants,) * 2, sides, folders)
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
-        for name, shape in domain.declared.items():
-            graphs[0].declare(name, shape)
-        _agree(*graphs)
+        domain = _common(*graphs, domain)
         outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
         is_anew = first.folded != second.folded
         gemms = second.gemms if len(second.gemms) > len(first.gemms) else ()
@@ -261,8 +241,8 @@ def _proof(
                 break
     except Exception as error:  # whatever is beyond the terms leaves it open, and is no failure
         said = str(error).partition("\n")[0] or type(error).__name__
-        return _open(f"the proof stops: {shortened(said)}")
-    return found
+        found = _open(f"the proof stops: {shortened(said)}")
+    return found, domain
 
 
 def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
