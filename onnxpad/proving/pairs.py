@@ -22,11 +22,10 @@ from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
 from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
-from onnxpad.proving.plain import Array, Constants
+from onnxpad.proving.plain import COMMUTING, Array, Constants
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, frozen
 
-_COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor"})
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
 """Operators that give their data back where neither its shape nor its type changes."""
@@ -175,7 +174,7 @@ class Side(Reader):
             (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
         )
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
-        if node.op in _COMMUTING and not node.domain and len(args) == 2 and not says:
+        if node.op in COMMUTING and not node.domain and len(args) == 2 and not says:
             args = tuple(sorted(args, key=id))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
@@ -419,7 +418,7 @@ def _commutes(new: Term, old: Term) -> bool:
     if not isinstance(old.head, Applied) or new.head != old.head or len(new.args) != 2:
         return False
     op, domain, _, _, says = old.head.written[1:6]
-    return op in _COMMUTING and not domain and not says
+    return op in COMMUTING and not domain and not says
 
 
 def _ulps(now: Array, was: Array, parts: Array) -> float:

@@ -36,6 +36,8 @@ Array = npt.NDArray[Any]
 _SMALL = 4096  # elements of a constant that is written into the plain model
 _MOST = 1 << 24  # elements of constants that are evaluated
 _BITS = ("float32", "float64", "float16")
+COMMUTING = frozenset({"Add", "And", "Equal", "Mean", "Mul", "Or", "Sum", "Xor"})
+"""Operators of which two operands may be exchanged; of 0.0 and -0.0 a maximum takes either."""
 _ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 """Operators of any number of inputs that give back one alone."""
 
@@ -205,6 +207,8 @@ class Plain:
         while read and not read[-1]:
             read.pop()
         is_standard, outputs = not normal_domain(node.domain), list(node.output)
+        if is_standard and node.op_type in COMMUTING and len(read) == 2 and not node.attribute:
+            read.sort(key=lambda each: self._constants.proto(each) is not None)
         if is_standard and (held := constant_of(node)) is not None:
             names[outputs[0]] = self._constants.of(held, self._folder)
             return
@@ -216,6 +220,9 @@ class Plain:
         new = NodeProto(op_type=node.op_type, domain=normal_domain(node.domain), input=read)
         new.name = node.name or f"<{next(filter(None, outputs), node.op_type)}>"
         new.attribute.extend(self._attributes(node, names))
+        if is_standard and new.op_type == "Transpose" and self._turned(new):
+            names[outputs[0]] = new.input[0]
+            return
         if is_standard and new.op_type == "Gemm" and self._gemm(new, names, outputs):
             return
         is_told = all(self._constants.proto(each) is not None for each in filter(None, read))
@@ -295,14 +302,17 @@ class Plain:
         if op == "Dropout" and self._opsets.get("", 0) >= 7:
             training = self._constants.array(read[2]) if len(read) > 2 else np.array(0)
             return given if training is not None and not training.any() else ""
-        if op == "Transpose" and (perm := _integers(node, "perm")):
-            before = self._made.get(given)
-            if before is not None and before.op_type == "Transpose":
-                first = _integers(before, "perm")
-                perm = [first[each] for each in perm] if len(first) == len(perm) else []
-                given = before.input[0]
-            return given if perm == [*range(len(perm))] and perm else ""
         return ""
+
+    def _turned(self, new: NodeProto) -> bool:
+        """Makes one of two transposes in a row; whether it does nothing."""
+        perm, before = _integers(new, "perm"), self._made.get(new.input[0])
+        first = [] if before is None or before.op_type != "Transpose" else _integers(before, "perm")
+        if before is not None and first and len(first) == len(perm):
+            perm = [first[each] for each in perm]
+            new.input[0] = before.input[0]
+            new.attribute[0].CopyFrom(make_attribute("perm", perm))
+        return bool(perm) and perm == [*range(len(perm))]
 
     def _gemm(self, node: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
         """Writes a Gemm without factors as MatMul and Add."""
@@ -382,13 +392,23 @@ def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]
 
 
 def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
-    """The nodes that the outputs of a graph need."""
-    wanted, found = {each.name for each in graph.output}, list[NodeProto]()
-    for node in reversed(graph.node):
-        if not wanted.isdisjoint(filter(None, node.output)):
-            found.append(node)
-            wanted.update(_reads([node]))
-    return found[::-1]
+    """The nodes that the outputs of a graph need, each after what it reads: not all tools sort."""
+    nodes = graph.node
+    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    pending = [makers[each.name] for each in graph.output if each.name in makers]
+    found, is_done = list[NodeProto](), dict[int, bool]()
+    while pending:
+        place = pending[-1]
+        if place not in is_done:
+            is_done[place] = False
+            read = (makers.get(each) for each in _reads([nodes[place]]))
+            pending += [each for each in read if each is not None and each not in is_done]
+            continue
+        pending.pop()
+        if not is_done[place]:
+            is_done[place] = True
+            found.append(nodes[place])
+    return found
 
 
 def _op(node: NodeProto) -> str:

@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.proving.verdict import decide
 from tests.support import MODELS, one, onnxpad_runs, parsed
 
 W = f"float[4, 3, 3, 3] w = {{{', '.join(str(n % 7 - 3) for n in range(108))}}}"
@@ -17,7 +18,7 @@ TURN = "Transpose <perm = [3, 2, 1, 0]>"
 CONV = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
 BIASED = "float[4] bias = {1, 2, 3, 4}"
 SCALE = "float[4] s = {2, 1, 1, 3}, float[4] m = {0, 1, 0, 1}, float[4] v = {1, 1, 2, 1}"
-SHIFT = "float[4, 1, 1] t = {1, 2, 3, 4}"
+SHIFT = "float[3, 1, 1] t = {1, 2, 3}, float[4, 1, 1] u = {1, 2, 3, 4}"
 
 
 def pair(before: str, after: str, initializers: str, inputs: str = IMAGE) -> tuple[Any, Any]:
@@ -68,7 +69,12 @@ SAME = {
         "c = Conv (x, w, bias) y = BatchNormalization (c, s, bias, m, v)",
         "c = Conv (x, w, bias) y = BatchNormalization <epsilon = 0.00001> (c, s, bias, m, v)",
     ),
-    "a shift is the bias": ("c = Conv (x, w) y = Add (c, t)", "y = Conv (x, w, bias)"),
+    "a constant is exchanged": ("y = Mul (x, t)", "y = Mul (t, x)"),
+    "transposes are one": (
+        "a = Transpose <perm = [0, 2, 3, 1]> (x) y = Transpose <perm = [0, 2, 3, 1]> (a)",
+        "y = Transpose <perm = [0, 3, 1, 2]> (x)",
+    ),
+    "a shift is the bias": ("c = Conv (x, w) y = Add (c, u)", "y = Conv (x, w, bias)"),
 }
 """Two ways to write the nodes of a model that compute the same."""
 
@@ -166,7 +172,86 @@ def test_defaults_of_inputs_count() -> None:
 
 def test_what_chance_decides_is_undecided() -> None:
     model = one("r = RandomUniformLike (x) y = Add (x, r)", inputs="float[2] x")
-    assert onnxpad.prove(model, model).exit_code in {3, 5}
+    assert onnxpad.prove(model, model).exit_code == 5
+
+
+NOT_THE_SAME = {
+    "sizes of other names": ("y = Shape <end = 1> (x)", "y = Shape <start = 1> (x)", ""),
+    "one weight of two is another": ("y = Mul (x, s)", "y = Mul (x, d)", "1e8, 0|1e8, 1"),
+    "a bias beside a great one": ("y = Gemm (x, i, s)", "y = Gemm (x, i, d)", "1e8, 0|1e8, 1"),
+    "a threshold": ("y = Greater (x, s)", "y = Greater (x, d)", "1, 1|1, 1.0000001"),
+    "the sign of zero": ("y = Div (x, s)", "y = Div (x, d)", "1, 0|1, -0.0"),
+    "zeros in a maximum": (
+        "a = Max (x, s) b = Max (a, d) y = Reciprocal (b)",
+        "a = Max (x, d) b = Max (a, s) y = Reciprocal (b)",
+        "0, 0|-0.0, -0.0",
+    ),
+    "a default with a sign": ("y = Elu (x)", "y = Elu <alpha = -1.0> (x)", ""),
+}
+"""Models that are almost the same, with two constants."""
+
+
+@pytest.mark.parametrize("case", NOT_THE_SAME)
+def test_what_is_almost_the_same_is_not_proved(case: str) -> None:
+    before, after, constants = NOT_THE_SAME[case]
+    one_, other = (constants or "1, 1|1, 1").split("|")
+    held = f"float[2] s = {{{one_}}}, float[2] d = {{{other}}}, float[2, 2] i = {{1, 0, 0, 1}}"
+    models = [
+        parsed(f"g (float[{names}] x) => ({'bool' if case == 'a threshold' else 'float'}[] y) "
+               f"<{held}> {{ {nodes} }}")
+        for names, nodes in (("h, w", before), ("w, h", after))
+    ]  # fmt: skip
+    for model in models[: 2 * ("names" in case)]:
+        model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    assert onnxpad.prove(*models).verdict.verdict != "proved"
+    assert decide(*models, runs=False).verdict == "undecided"
+
+
+def test_constants_of_other_opsets_are_others() -> None:
+    text = "g (float[2, 2] x) => (float[2, 2] y) <float[2, 2, 1] c = {1, 2, 3, 4}> "
+    text += "{ s = Softmax <axis = 0> (c) d = Squeeze (s) y = Add (x, d) }"
+    models = [onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {n}]> {text}')
+              for n in (11, 13)]  # fmt: skip
+    assert decide(*models, runs=False).verdict == "undecided"
+    assert onnxpad.prove(*models).verdict.verdict == "refuted"
+
+
+def test_a_rewrite_that_does_not_load_is_refuted_only_where_the_original_runs() -> None:
+    bad = one("s = Constant <value_ints = [7]> () y = Reshape (x, s)", inputs="float[2] x")
+    worse = one("y = Conv (x, x)", inputs="float[2] x")
+    assert onnxpad.prove(bad, worse).verdict.verdict == "undecided"
+    assert onnxpad.prove(one("y = Relu (x)", inputs="float[2] x"), worse).exit_code == 3
+
+
+def test_what_was_folded_is_an_assumption() -> None:
+    held = f"{W}, {W.replace(' w =', ' v =')}, float two = {{1}}"
+    folds = "c = Conv (x, w) y = Mul (c, two)"
+    (told,) = onnxpad.prove(*pair(folds, "y = Conv (x, v)", held)).verdict.assumptions
+    assert "at most 0.0 units" in told
+    alike = pair(folds, "z = Identity (x) c = Conv (z, v) y = Mul (two, c)", held)
+    assert onnxpad.prove(*alike).verdict.assumptions == ()
+
+
+def test_nodes_that_nothing_reads_have_to_run() -> None:
+    dead = "s = Constant <value_ints = [1]> () d = Reshape (x, s) y = Relu (x)"
+    models = pair("y = Relu (x)", dead, W)
+    assert "nothing reads" in decide(*models, runs=False).assumptions[0]
+    assert onnxpad.prove(*models).verdict.verdict == "refuted"
+
+
+def test_time_is_limited_in_a_proof_too() -> None:
+    before, after = pair(*SAME["a Pad is moved"], KNOWN)
+    found = onnxpad.prove(before, after, time_limit=1e-6)
+    assert (found.exit_code, found.verdict.runs) == (5, 0)
+
+
+def test_where_engines_disagree_it_is_undecided() -> None:
+    said = 'y = MaxPool <auto_pad = "SAME_UPPER", dilations = [2, 2], kernel_shape = [3, 3]> (x)'
+    spec, other = (said.replace('auto_pad = "SAME_UPPER"', f"pads = [{', '.join(n * 4)}]")
+                   for n in ("2", "1"))  # fmt: skip
+    for after in (spec, other):
+        assert onnxpad.prove(*pair(said, after, W)).verdict.verdict == "undecided"
+    assert onnxpad.prove(*pair(said, spec, W), trust="spec").verdict.verdict == "proved"
 
 
 def test_beyond_the_terms_it_is_undecided() -> None:
