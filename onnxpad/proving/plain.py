@@ -134,7 +134,7 @@ class Plain:
     Attributes:
         model: The plain model: large constants lack their elements.
         outputs: The tensor of each output of the original; also a constant, or an input.
-        dead: How many nodes of each operator nothing reads.
+        dead: How many nodes nothing reads, by what each says.
         gemms: The data, the product, and the bias, if any, of each Gemm.
         folded: What was computed anew: the weights of each convolution, and all that follows it.
     """
@@ -158,7 +158,7 @@ class Plain:
         self._opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
         self._made: dict[str, NodeProto] = {}
-        self.dead = Counter[str]()
+        self.dead = Counter[object]()
         self.gemms: list[tuple[str, ...]] = []
         graph, names = model.graph, dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
@@ -199,7 +199,7 @@ class Plain:
         needed = _needed(graph)
         for node in needed:
             self._take(node, names)
-        self.dead += Counter(map(_op, graph.node)) - Counter(map(_op, needed))
+        self.dead += Counter(map(_said, graph.node)) - Counter(map(_said, needed))
 
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
         """Writes one node, or finds another name for what it gives."""
@@ -411,8 +411,8 @@ def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
     return found
 
 
-def _op(node: NodeProto) -> str:
-    return node.op_type
+def _said(node: NodeProto) -> tuple[object, ...]:
+    return node.op_type, *sorted(map(_exact, node.attribute))
 
 
 def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import onnx
 from msgspec.structs import replace
 
@@ -44,13 +45,14 @@ from onnxpad.validation.draw import (
     outline,
     pinned,
 )
-from onnxpad.validation.result import culprit
+from onnxpad.validation.result import Comparison, culprit
 from onnxpad.validation.whole import validate_models
 
 _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 128, 224)
 """Sizes of open dimensions at which a difference is looked for, the smallest first."""
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
+_NUDGED, _NUDGE = 3, 16  # how often inputs are moved by about so many units in the last place
 _NEVER = 1e9  # seconds
 _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
@@ -277,11 +279,11 @@ class _Search:
                     if time.monotonic() > end:
                         self.why = "the time was over"
                         break
-                    wanted = _run(before, fed)
+                    wanted = _run(before, fed.feeds)
                     if isinstance(wanted, str):
                         refused = refused or f"{RUNTIME} does not run the original: {wanted}"
                         continue
-                    one = self._difference(fed, sizes, wanted, _run(after, fed))
+                    one = self._difference(fed, sizes, before, wanted, _run(after, fed.feeds))
                     if one is not None:
                         return one
                     self.runs += 1
@@ -296,6 +298,7 @@ class _Search:
         self,
         fed: Draw,
         sizes: Mapping[str, int],
+        before: Session | str,
         wanted: Mapping[str, Array],
         given: Mapping[str, Array] | str,
     ) -> Counterexample | None:
@@ -303,10 +306,11 @@ class _Search:
         if isinstance(given, str):
             said = f"the rewritten model does not run: {given}"
             return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
-        each = (
-            compare(name, value, given[name]) for name, value in wanted.items() if name in given
-        )
-        worst = next((found for found in each if not found.ok), None)
+        named = (name for name in wanted if name in given)
+        each = (compare(name, wanted[name], given[name]) for name in named)
+        differing = [found for found in each if not found.ok]
+        moved = _moved(before, fed) if differing else []
+        worst = next((found for found in differing if not _is_rounding(found, wanted, moved)), None)
         if worst is None:
             return None
         found = validate_models(*self._sources, inputs=dict(fed.feeds))
@@ -316,8 +320,8 @@ class _Search:
         if all(run.ok for run in mine):
             return None
         with suppress(ModelError):
-            before, after = map(Graph.from_proto, self._models)
-            found = replace(found, padding=tuple(padding_differences(before, after)))
+            ours, theirs = map(Graph.from_proto, self._models)
+            found = replace(found, padding=tuple(padding_differences(ours, theirs)))
         return Counterexample(
             fed.label, sizes, worst.output, worst.detail, culprit(found), fed.feeds
         )
@@ -333,12 +337,37 @@ def _opened(source: Source) -> Session | str:
         return str(error)
 
 
-def _run(session: Session | str, fed: Draw) -> Mapping[str, Array] | str:
+def _moved(before: Session | str, fed: Draw) -> list[Mapping[str, Array]]:
+    """What the original makes of inputs that are moved as far as rounding moves tensors inside."""
+    generator = np.random.default_rng(0)
+
+    def nudged(data: Array) -> Array:
+        if data.dtype.kind != "f":
+            return data
+        steps = generator.standard_normal(data.shape) * _NUDGE * np.finfo(data.dtype).eps
+        return np.asarray(data * (1 + steps), data.dtype)
+
+    feeds = ({name: nudged(data) for name, data in fed.feeds.items()} for _ in range(_NUDGED))
+    found = (_run(before, each) for each in feeds)
+    return [each for each in found if not isinstance(each, str)]
+
+
+def _is_rounding(
+    found: Comparison, wanted: Mapping[str, Array], moved: Sequence[Mapping[str, Array]]
+) -> bool:
+    """Whether an output moves as far by rounding alone, as that of a Floor or ArgMax may."""
+    again = [compare(found.output, wanted[found.output], each[found.output]) for each in moved]
+    return bool(found.differing) and any(
+        not each.ok and not each.max_abs < found.max_abs / 2 for each in again
+    )
+
+
+def _run(session: Session | str, feeds: Mapping[str, Array]) -> Mapping[str, Array] | str:
     """The outputs of a run, or why there are none; a LimitError if it does not end in time."""
     if isinstance(session, str):
         return session
     try:
-        return tensors(session.run(fed.feeds))
+        return tensors(session.run(feeds))
     except LimitError:
         raise
     except EngineError as error:

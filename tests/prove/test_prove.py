@@ -282,3 +282,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert np.load(tmp_path / "c.npz")["x"].ndim == 4
     assert onnxpad_runs("prove", names[0], names[0]).exit_code == 0
     assert onnxpad_runs("prove", names[0], tmp_path / "none.onnx").exit_code == 2
+
+
+def test_what_rounding_alone_moves_is_no_refutation() -> None:
+    """Sums that cancel in one order, and leave a little in another, are not told apart by Sign."""
+    thrice = "a = Add (x, x) b = Add (a, x) c = Mul (x, t) d = Sub (b, c) y = Sign (d)"
+    models = pair(thrice, "y = Mul (x, z)", "float t = {3}, float z = {0}", "float[n, 3] x")
+    assert onnxpad.prove(*models).exit_code == 5
+    assert onnxpad.prove(*pair("y = Floor (x)", "y = Ceil (x)", W)).exit_code == 3
