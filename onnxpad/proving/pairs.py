@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -33,6 +34,8 @@ _ULPS = 4.0
 """How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
 
 _MATRICES = "what a Gemm reads are matrices, and its bias fits"
+_TRIES = 16
+"""How often a term is compared with others: a network may have thousands of each operator."""
 
 Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
 
@@ -118,6 +121,7 @@ class Side(Reader):
         self._bodies: dict[Node, Inside] = {}
         self._runs: dict[object, int] = {} if outer is None else outer._runs
         self._inside: dict[object, Inside] = terms.notes
+        self._order: dict[Term, int] = terms.notes.setdefault("order", {})
         if outer is not None:
             self.sides.append(self)
 
@@ -175,7 +179,8 @@ class Side(Reader):
         )
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
         if node.op in COMMUTING and not node.domain and len(args) == 2 and not says:
-            args = tuple(sorted(args, key=id))
+            order = self._order
+            args = tuple(sorted(args, key=lambda each: order.setdefault(each, len(order))))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
             run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
@@ -254,6 +259,7 @@ class Unifier:
         self._same: dict[Term, Term] = {}
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
         self._facts: dict[Side, Facts] = {}
+        self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Verdict:
@@ -293,6 +299,7 @@ class Unifier:
                 raise LimitError("the time was over")
             if self._is_equal(pair) or (not is_ready and pair in self._open):
                 continue
+            self._tried[pair[0]] += 1
             error, further = self._asked(pair, is_ready=is_ready)
             if error is None and not further:
                 self._same[pair[0]] = pair[1]
@@ -302,7 +309,8 @@ class Unifier:
                 further = [each for each in _aligned(*pair) if not self._is_equal(each)]
             known = self._open.get(pair, (None, []))[1]
             self._open[pair] = error, [*dict.fromkeys([*known, *further])]
-            new = [each for each in further if each not in self._open]
+            untried = (each for each in further if each not in self._open)
+            new = [each for each in untried if self._tried[each[0]] < _TRIES]
             if new:
                 pending.append((pair, True))
                 pending += [(each, False) for each in new]
@@ -319,8 +327,9 @@ class Unifier:
             return None, []
         near = old.args[0] if old.args else old
         side = next((e for s in self._sides for e in s.sides if e.around(near)), self._sides[0])
-        facts = self._facts.setdefault(side, Facts(side.graph, side.analysis, side))
-        given = Pair(now, old, side.holder(old), self._trust, facts)
+        if side not in self._facts:
+            self._facts[side] = Facts(side.graph, side.analysis, side)
+        given = Pair(now, old, side.holder(old), self._trust, self._facts[side])
         try:
             equal, more = ruled(given, (self._near, self._bodies))
         except DiffersError as error:

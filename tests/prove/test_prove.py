@@ -1,6 +1,7 @@
 """`prove`: what is proved, refuted and left open, whoever wrote the second model."""
 
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -290,3 +291,13 @@ def test_what_rounding_alone_moves_is_no_refutation() -> None:
     models = pair(thrice, "y = Mul (x, z)", "float t = {3}, float z = {0}", "float[n, 3] x")
     assert onnxpad.prove(*models).exit_code == 5
     assert onnxpad.prove(*pair("y = Floor (x)", "y = Ceil (x)", W)).exit_code == 3
+
+
+def test_a_deep_network_that_differs_at_its_beginning_takes_no_time() -> None:
+    """Each sum could be compared with each other one: that many pairs are not looked at."""
+    blocks = " ".join(f"r{n} = Relu (t{n}) t{n + 1} = Add (t{n}, r{n})" for n in range(400))
+    nodes = f"t0 = Add (x, %s) {blocks} y = Identity (t400)"
+    models = pair(nodes % "o", nodes % "q", "float o = {1}, float q = {2}", "float[n, 3] x")
+    start = perf_counter()
+    assert decide(*models, runs=False).regions
+    assert perf_counter() - start < 15, "thousands of blocks take minutes"
