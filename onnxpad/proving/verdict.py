@@ -97,6 +97,7 @@ def decide(
         rewritten = data if folders[1] is None else InFolder(data, folders[1])
     with pool.limited(time_limit):
         proof, domain = _proof(models, folders, domain, trust, end)
+    is_disputed = _is_disputed(proof, trust)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
@@ -105,7 +106,7 @@ def decide(
         enough = _CONFIRMED if proof.verdict == "proved" else math.inf
         found = search.found(enough, min(end, time.monotonic() + _SEARCHING))
     told = (search.why,) if search.why else ()
-    if found is not None and not _is_disputed(proof, trust):
+    if found is not None and not is_disputed:
         return Verdict("refuted", counterexample=found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
