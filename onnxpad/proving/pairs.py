@@ -75,7 +75,7 @@ class Counterexample(Struct, frozen=True):
     feeds: Mapping[str, Array] = field(default_factory=dict)
 
 
-class Verdict(Struct, frozen=True):
+class Decision(Struct, frozen=True):
     """What is known of whether a rewritten model computes what the original computes.
 
     Attributes:
@@ -213,7 +213,7 @@ def proofs(
     is_anew: bool = False,
     gemms: Sequence[tuple[str, ...]] = (),
     end: float = math.inf,
-) -> Iterator[Verdict]:
+) -> Iterator[Decision]:
     """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
 
     An output of the original comes first; inputs of a name are the same. None is refuted. Where
@@ -262,7 +262,7 @@ class Unifier:
         self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
 
-    def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Verdict:
+    def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Decision:
         """What can be shown of pairs of outputs, the original's first."""
         original, rewritten = self._sides
         pairs = [
@@ -284,7 +284,7 @@ class Unifier:
         is_limited = bool(domain.facts(original.graph) or domain.assumptions)
         limits = str(domain) if is_limited else ""
         outcome: Outcome = "undecided" if regions else "proved"
-        return Verdict(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
+        return Decision(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
 
     def _is_equal(self, pair: _Pair) -> bool:
         new, old = pair

@@ -21,7 +21,7 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
-from onnxpad.proving.pairs import Counterexample, Region, Verdict, proofs
+from onnxpad.proving.pairs import Counterexample, Decision, Region, proofs
 from onnxpad.proving.plain import Constants, Plain
 from onnxpad.reasons import Reason
 from onnxpad.runtimes import pool
@@ -69,7 +69,7 @@ def decide(
     strict: bool = False,
     time_limit: float | None = None,
     runs: bool = True,
-) -> Verdict:
+) -> Decision:
     """Prove that a rewritten model computes what the original computes, or show where it does not.
 
     It has to wherever the original is defined, by the specification and onnxruntime. A proof is
@@ -107,7 +107,7 @@ def decide(
         found = search.found(enough, min(end, time.monotonic() + _SEARCHING))
     told = (search.why,) if search.why else ()
     if found is not None and not is_disputed:
-        return Verdict("refuted", counterexample=found, runs=search.runs, notes=notes)
+        return Decision("refuted", counterexample=found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
     sizes = (f"{name} {_by(shape)}" for name, shape in domain.declared.items())
@@ -116,7 +116,7 @@ def decide(
     return replace(proof, assumptions=assumptions, limits=limits, runs=search.runs, notes=told)
 
 
-def _is_disputed(proof: Verdict, trust: Trust | None) -> bool:
+def _is_disputed(proof: Decision, trust: Trust | None) -> bool:
     """Whether a run refutes nothing, as onnxruntime and the specification disagree on the model."""
     if trust is not None and str(trust.assumption) in proof.assumptions:
         return proof.verdict == "proved"
@@ -156,8 +156,8 @@ def _by(shape: Sequence[int | str | None]) -> str:
     return "x".join(str(size or "?") for size in shape)
 
 
-def _open(said: str, code: str = "not-certified") -> Verdict:
-    return Verdict("undecided", regions=(Region("", "", said, code),))
+def _open(said: str, code: str = "not-certified") -> Decision:
+    return Decision("undecided", regions=(Region("", "", said, code),))
 
 
 def _aligned(
@@ -222,12 +222,12 @@ def _proof(
     domain: SizeDomain,
     trust: Trust | None,
     end: float,
-) -> tuple[Verdict, SizeDomain]:
+) -> tuple[Decision, SizeDomain]:
     """The first proof that holds, or the last that does not; and the sizes that both take."""
     constants, found = Constants(), _open("nothing is known of the sizes")
     try:
         if folders[0] == folders[1] and _are_same(*models) and not draws(models[0]):
-            return Verdict("proved"), domain
+            return Decision("proved"), domain
         sides = "<original> ", "<rewritten> "
         first, second = map(Plain, models, (constants,) * 2, sides, folders)
         graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)

@@ -20,7 +20,7 @@ from onnxpad.reasons import Reason
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
-    from onnxpad.proving.pairs import Verdict
+    from onnxpad.proving.pairs import Decision
     from onnxpad.report.documents import Document, View
     from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
@@ -477,7 +477,7 @@ class ValidationResult(Noted, Judged, frozen=True):
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
-    proof: Verdict | None = None
+    proof: Decision | None = None
 
     @property
     def failure(self) -> str:
@@ -513,7 +513,7 @@ class ProveReport(Noted, frozen=True):
     command = "prove"
     original: str
     rewritten: str
-    verdict: Verdict
+    verdict: Decision
     seconds: float
 
     @property

@@ -100,7 +100,7 @@ VIEWS: Mapping[str, str] = {
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
     "ProveReport": "original rewritten *verdict seconds html?",
-    "Verdict": "... counterexample?",
+    "Decision": "... counterexample?",
     "Counterexample": "... where? output? - feeds",
     "RepadReport": "model=name to outcome failure? changes unchanged "
     "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "

@@ -1,5 +1,6 @@
 """`prove`: what is proved, refuted and left open, whoever wrote the second model."""
 
+import json
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import onnxpad
 from onnxpad.proving.verdict import decide
+from tests.report.test_json_schema import check
 from tests.support import MODELS, one, onnxpad_runs, parsed
 
 W = f"float[4, 3, 3, 3] w = {{{', '.join(str(n % 7 - 3) for n in range(108))}}}"
@@ -282,6 +284,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert np.load(tmp_path / "c.npz")["x"].ndim == 4
     assert onnxpad_runs("prove", names[0], names[0]).exit_code == 0
+    for other, limit, told in ((1, 9, "refuted"), (0, 9, "proved"), (1, 1e-6, "undecided")):
+        asked = ("prove", names[0], names[other], "--time-limit", limit, "--format", "json")
+        document = json.loads(onnxpad_runs(*asked).stdout)
+        assert check(document) == "prove"
+        assert document["verdict"] == told
+        assert bool(document["counterexample"]) == (told == "refuted")
+        assert bool(document["regions"]) == (told == "undecided")
     assert onnxpad_runs("prove", names[0], tmp_path / "none.onnx").exit_code == 2
 
 

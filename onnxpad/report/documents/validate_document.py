@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
-from onnxpad.proving.pairs import Verdict
+from onnxpad.proving.pairs import Decision
 from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.layout import UNBREAKABLE, marked
@@ -55,7 +55,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     return [Group(title, blocks) for title, blocks in parts.items() if blocks]
 
 
-def proved(found: Verdict) -> str:
+def proved(found: Decision) -> str:
     """For which sizes it is proved that both models compute the same, and what that assumes."""
     told = (
         f"{marked('proved', 'good')} to compute the same for {shown(found.limits) or 'every size'}"
