@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from onnxpad.api.ir_pass import FixPaddingPass as FixPaddingPass
     from onnxpad.api.match import MatchResult as MatchResult
     from onnxpad.api.match import match as match
+    from onnxpad.api.prove import ProveResult as ProveResult
+    from onnxpad.api.prove import prove as prove
     from onnxpad.api.repad import RepadResult as RepadResult
     from onnxpad.api.repad import repad as repad
     from onnxpad.api.show import show as show
@@ -56,6 +58,7 @@ _MODULES = {
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
+    "api.prove": {"ProveResult", "prove"},
     "api.repad": {"RepadResult", "repad"},
     "api.show": {"show"},
     "api.validate": {"validate"},
@@ -68,7 +71,7 @@ _MODULES = {
 __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir
 
 
-_CALLS = {"check", "fix", "match", "repad", "show", "validate"}
+_CALLS = {"check", "fix", "match", "prove", "repad", "show", "validate"}
 _LATER = (
     "numpy.random",
     "onnxpad.inventory",

@@ -38,7 +38,7 @@ ORDER: Final = (
     "padding", "rewrite.pass_api", "rewrite.scopes", "rewrite.sinking",
     "runtimes.onnxruntime.guard", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
-    "frameworks", "inventory", "targets",
+    "frameworks", "inventory", "proving", "targets",
     # What a person meets.
     "doctor", "report", "page", "api", "folders", "testing", "cli", "__init__", "__main__",
 )  # fmt: skip
@@ -234,6 +234,7 @@ LEAVES: Final = (
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
+    "proving", "api.prove", "report.documents.prove_document",
     "report.ci",
     "report.diff", "report.manual", "folders",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",

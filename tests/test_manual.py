@@ -150,6 +150,7 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
         line("[4, 0]"),
         "L 4+0 became L 0+4",
     ),
+    "prove model.onnx simplified.onnx": (line("[4, 0]"), "refuted"),
     "repad model.onnx --to tensorflow": (PORT, "1 operator padded as TensorFlow does"),
     "show model.onnx --node NAME": (MODELS / "timm_same_torchscript.onnx", "what to do"),
     "rule PAD501": (None, "PAD501"),

@@ -98,7 +98,7 @@ def test_the_sessions_are_what_the_commands_print(
     for each in "\n".join(sessions).removeprefix("$ ").split("\n$ "):
         command, _, printed = each.partition("\n")
         shown = onnxpad_runs(*shlex.split(command)[1:]).stdout
-        assert _measured(shown) == _measured(f"{printed.rstrip()}\n")
+        assert _measured(shown.rstrip()) == _measured(printed.rstrip())
 
 
 def _measured(text: str) -> str:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from onnxpad.graph import Graph
 
 
+_PROVING = 10.0
+"""Seconds after which no proof is looked for any more."""
+
+
 @suggesting
 def validate(
     original: ModelSource,
@@ -128,6 +132,11 @@ def validate(
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     first = parted(found)
     found = replace(found, padding=tuple(sorted(padding, key=lambda each: each is not first)))
+    proof = None
+    if rewritten is not None and found.outcome == "passed":
+        from onnxpad.proving.verdict import decide
+
+        proof = decide(*models, domain=domain, time_limit=_PROVING, runs=False)
     options = {"": models[0], "--reference": reference, "--inputs": inputs}
     following = _next(graphs[0], found, {**options, "--rtol": rtol, "--atol": atol})
     return ValidationResult(
@@ -140,6 +149,7 @@ def validate(
         unproven,
         perf_counter() - start,
         following,
+        proof if proof and proof.verdict == "proved" else None,
         notes=found.notes,
         warnings=found.warnings,
     )

@@ -18,8 +18,9 @@ from onnxpad.process import was_interrupted
 COMMANDS = {
     **{
         name: f"onnxpad.cli.{name}_command"
-        for name in ("fix", "check", "show", "validate", "match", "repad", "explain")
+        for name in ("fix", "check", "show", "validate", "prove", "match", "repad", "explain")
     },
+    "prove": "onnxpad.cli.validate_command",
     **dict.fromkeys(("rule", "targets", "docs", "doctor"), "onnxpad.cli.rule_commands"),
 }
 """The module of each command."""

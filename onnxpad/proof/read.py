@@ -49,7 +49,7 @@ from onnxpad.semantics.window import WindowForm, check_limit
 
 _MOST_LAYERS = 64
 """Layers around which a `Pad` adds none: that many keep the cost of each term bounded."""
-_ALIKE_BY_CHANCE = frozenset(
+ALIKE_BY_CHANCE = frozenset(
     {
         "Bernoulli",
         "Dropout",
@@ -242,7 +242,7 @@ class Reader:
         if _APPLIED not in notes:
             says = written(node)
             is_own = not graph.is_standard(node) or graph.runs_graphs(node)
-            is_own = is_own or says is None or node.op in _ALIKE_BY_CHANCE or node.op == "Constant"
+            is_own = is_own or says is None or node.op in ALIKE_BY_CHANCE or node.op == "Constant"
             # What is no number or text is what it was while it is the same object.
             held = node.op, node.domain, *[(name, id(each)) for name, each in node.attrs.items()]
             notes[_APPLIED] = says or held, is_own

@@ -79,23 +79,23 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
     """
     if new is old:
         return Equal("same")
-    found, pending = _ruled(Pair(new, old, at, trust, facts))
+    found, pending = ruled(Pair(new, old, at, trust, facts))
     seen = set()
     while pending:
         pair = pending.pop()
         if pair[0] is pair[1] or pair in seen:
             continue
         seen.add(pair)
-        equal, further = _ruled(Pair(*pair, None, trust, facts))
+        equal, further = ruled(Pair(*pair, None, trust, facts))
         assumptions = found.assumptions | equal.assumptions
         found = replace((equal if found.rule == "congruent" else found), assumptions=assumptions)
         pending += further
     return found
 
 
-def _ruled(pair: Pair) -> Found:
-    """What the first rule that applies says of a pair."""
-    for rule in (congruent, layers, *RULES.get(type(pair.old.head), ())):
+def ruled(pair: Pair, further: Sequence[Rule] = ()) -> Found:
+    """What the first rule that applies says of a pair; `further` ones are tried last."""
+    for rule in (congruent, layers, *RULES.get(type(pair.old.head), ()), *further):
         found = rule(pair)
         if found is not None:
             return found

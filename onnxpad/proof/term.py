@@ -96,6 +96,7 @@ class Terms:
         """There are none at first."""
         self._made: dict[tuple[Any, ...], Term] = {}
         self._forms: dict[object, WindowForm] = {}
+        self.notes: dict[Any, Any] = {}
 
     def make(self, head: Head, args: tuple[Term, ...] = (), layers: Layers = NO_LAYERS) -> Term:
         """The term of this content; layers must be in their normal form."""

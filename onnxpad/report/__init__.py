@@ -23,6 +23,7 @@ from onnxpad.report.layout import Screen, text_of
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
+    from onnxpad.proving.pairs import Decision
     from onnxpad.validation.result import Validation
 
 
@@ -455,6 +456,7 @@ class ValidationResult(Noted, Judged, frozen=True):
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
         next: The command that looks for the padding that reproduces the reference; else empty.
+        proof: The proof that both compute the same at more sizes than were run, if there is one.
     """
 
     command = "validate"
@@ -467,6 +469,7 @@ class ValidationResult(Noted, Judged, frozen=True):
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
+    proof: Decision | None = None
 
     @property
     def failure(self) -> str:
@@ -482,6 +485,28 @@ class ValidationResult(Noted, Judged, frozen=True):
         """`passed`, `failed` or, also if a comparison is missing, `nothing compared`."""
         found = self.validation.outcome
         return "nothing compared" if found == "passed" and self.unproven else found
+
+
+class ProveReport(Noted, frozen=True):
+    """The result of `prove`.
+
+    Attributes:
+        original: Path of the original model, as given.
+        rewritten: Path of the rewritten model.
+        verdict: Whether they compute the same, with what that rests on.
+        seconds: Wall time.
+    """
+
+    command = "prove"
+    original: str
+    rewritten: str
+    verdict: Decision
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 3 refuted, 5 undecided."""
+        return {"proved": 0, "refuted": 3}.get(self.verdict.verdict, 5)
 
 
 class ShowResult(Noted, frozen=True):

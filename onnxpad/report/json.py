@@ -71,7 +71,7 @@ VIEWS: Mapping[str, str] = {
     "summary",
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds "
-    "unproven next? html? validation ~config",
+    "unproven next? html? validation ~proof ~config",
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals sites",
@@ -82,6 +82,9 @@ VIEWS: Mapping[str, str] = {
     "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
     "error.before=before error.after=after error.noise=noise",
+    "ProveReport": "original rewritten *verdict seconds html?",
+    "Decision": "... counterexample?",
+    "Counterexample": "... where? output? - feeds",
     "RepadReport": "model=name to outcome failure? changes unchanged inputs=difference.inputs "
     "outputs=difference.outputs uncompared=difference.uncompared? declared "
     "written=delivery.written? older=delivery.older? data=delivery.data seconds notes warnings "

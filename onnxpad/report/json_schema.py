@@ -21,7 +21,7 @@ _NAMES = {
     for module in (
         *("doctor.examine", "frameworks.conventions.explanation"),
         *("frameworks.repadding.results", "inventory"),
-        *("targets.target", "validation.result"),
+        *("proving.pairs", "targets.target", "validation.result"),
         *("report", "report.json"),
     )
     for name, value in vars(import_module(f"onnxpad.{module}")).items()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list, few
+from onnxpad.proving.pairs import Decision
 from onnxpad.report import ValidationResult
 from onnxpad.report.documents import Block, Document, Group, Pairs, Picture, View
 from onnxpad.report.layout import marked
@@ -20,6 +21,7 @@ def validate_document(report: ValidationResult, view: View = "brief") -> Documen
     models = and_list(shown(each) for each in (report.original, report.rewritten) if each)
     head: list[Block] = [
         f"{counted(len(report.validation.runs), 'run')} in {report.seconds:.1f} s",
+        *([proved(report.proof)] if report.proof else []),
         *configurations([report.config]),
         *warned(report.unproven, "not compared", "error"),
         *warned(report.validation.warnings),
@@ -51,6 +53,14 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         "": [f"note: {shown(line)}" for line in found.notes],
     }
     return [Group(title, blocks) for title, blocks in parts.items()]
+
+
+def proved(found: Decision) -> str:
+    """For which sizes it is proved that both models compute the same, and what that assumes."""
+    told = (
+        f"{marked('proved', 'good')} to compute the same for {shown(found.limits) or 'every size'}"
+    )
+    return told + "".join(f"; assumes: {shown(each)}" for each in found.assumptions)
 
 
 def _verdict(report: ValidationResult) -> str:

@@ -1,0 +1,48 @@
+"""The document of `prove`: the verdict, and what it rests on, or where the models part."""
+
+from __future__ import annotations
+
+from onnxpad.errors import and_list
+from onnxpad.proving.pairs import Counterexample
+from onnxpad.report import ProveReport
+from onnxpad.report.documents import Block, Document, Group, Pairs, View
+from onnxpad.report.documents.validate_document import proved
+from onnxpad.report.layout import marked
+from onnxpad.report.text import counted, first_rows, shown
+
+_REGIONS = 10
+_MARKS = {"refuted": "error", "undecided": "warning"}
+
+
+def prove_document(report: ProveReport, view: View = "brief") -> Document:
+    """The verdict in one line; then the counterexample, or each region that is open."""
+    found, models = report.verdict, and_list(map(shown, (report.original, report.rewritten)))
+    told = marked(found.verdict, _MARKS.get(found.verdict, "good"))
+    told = proved(found) if found.verdict == "proved" else told
+    told += f"; {counted(found.runs, 'run')} agreed" * bool(found.runs)
+    head: list[Block] = [
+        f"{report.seconds:.1f} s",
+        *(f"note: {shown(each)}" for each in found.notes),
+    ]
+    seen: list[Block] = [Pairs(_told(found.counterexample))] if found.counterexample else []
+    rows = [(_where(each.original, each.rewritten), shown(each.reason)) for each in found.regions]
+    most = None if view == "full" else _REGIONS
+    open_ = Group(f"Open: {counted(len(rows), 'region')}", first_rows(["", ""], rows, most))
+    return Document.of("prove", models, told, head, Group("Counterexample", seen), open_)
+
+
+def _told(found: Counterexample) -> list[tuple[str, str]]:
+    sizes = ", ".join(f"{name} {size}" for name, size in found.sizes.items())
+    rows = {
+        "inputs": found.inputs,
+        "sizes": sizes,
+        "output": found.output,
+        "differs": found.detail,
+        "begins at": found.where,
+    }
+    return [(name, shown(text)) for name, text in rows.items() if text]
+
+
+def _where(original: str, rewritten: str) -> str:
+    both = dict.fromkeys(shown(each) or "?" for each in (original, rewritten))
+    return " and ".join(both)
