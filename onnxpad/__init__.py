@@ -81,7 +81,10 @@ _LATER = (
 )
 """Modules that these calls import when they need them, with all that those import."""
 _REPADDED = ("Difference", "Matching", "Rewritten", "Unchanged")
-_NAMED = {"PaddingSite": "inventory", "Validation": "validation.result"}
+_NAMED = {
+    **{"PaddingSite": "inventory", "Validation": "validation.result"},
+    "Decision": "proving.pairs",
+}
 _NAMED |= dict.fromkeys(_REPADDED, "frameworks.repadding.results")
 """What annotations of `onnxpad.report` name that commands do not import: `help` asks for it."""
 

@@ -53,7 +53,7 @@ def test_what_the_pages_name_is_there() -> None:
 
     assert {command.split()[1] for command in COMMANDS} == {
         "fix", "check", "validate", "rule", "doctor", "explain", "repad", "match", "show",
-        "targets", "docs",
+        "targets", "docs", "prove",
     }  # fmt: skip
     rows = re.findall(r"^\| (`.*`) \| ", pages()["explain"], flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} >= {*CONVENTIONS}

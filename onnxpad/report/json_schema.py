@@ -29,6 +29,7 @@ _NAMES = {
 """What annotations name, also those of modules that do not import it."""
 _REPORTS = (
     *("FixReport", "CheckReport", "MatchReport", "RepadReport", "ExplainReport", "FolderReport"),
+    "ProveReport",
     *("ShowResult", "ValidationResult", "RulePages", "Diagnosis", "TargetList", "Failed"),
 )
 _PARTS = {
