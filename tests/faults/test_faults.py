@@ -71,6 +71,7 @@ def test_a_sample_is_that_of_its_seed() -> None:
         ("passes/fold_pad.py", ["tests/test_cases.py"]),
         ("onnxpad/proof/term.py", ["tests/proof"]),
         ("onnxpad/reasons.py", ["tests/test_reasons.py"]),
+        ("onnxpad/report/documents/fix_document.py", ["tests/report"]),
         ("onnxpad/none.py", []),
         ("onnxpad/none/none.py", []),
     ],
