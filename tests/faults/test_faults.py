@@ -43,6 +43,8 @@ def news(text: str) -> list[str]:
         ("def f() -> bool:\n return a", ["True", "False"]),
         ("def f() -> A | None:\n return a", ["None"]),
         ("def f() -> tuple[A, ...]:\n return a", ["()"]),
+        ("def f() -> A | None:\n return None", []),
+        ("class A(Struct, frozen=True, cache_hash=True): ...", ["False"]),
         ('"""Not 1 of a < b."""', []),
         ("def f(a: Literal[1] = b) -> Literal[True]: return c", []),
         ("@dataclass(frozen=True)\nclass A: ...", []),
