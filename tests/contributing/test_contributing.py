@@ -33,7 +33,7 @@ with mock.patch.object(native, "available_providers", lambda: [name, native.CPU]
 """
 WORKS: Final[dict[str, tuple[Sequence[str], int, str]]] = {
     "case": (["-m", "tests.case", "tests/cases/refused/circular.txt"], 0, "copies data"),
-    "operator": (["-m", "tests.case", "tests/cases/fold/nhwc_fused_conv.txt"], 0, "made PAD201"),
+    "operator": (["-m", "tests.case", "tests/cases/fold/conv_last.txt"], 0, "made PAD201"),
     "step": (["-m", "tests.case", "tests/cases/steps/mish.txt"], 0, "made PAD207"),
     "rewrite": (["-m", "tests.case", "tests/cases/pools/drop_count.txt"], 0, "made PAD104"),
     "reason": (["-m", "tests.case", "tests/cases/refused/wraps.txt"], 0, "PAD201 wraps-round"),
