@@ -82,7 +82,8 @@ _LATER = (
 """Modules that these calls import when they need them, with all that those import."""
 _REPADDED = ("Difference", "Matching", "Rewritten", "Unchanged")
 _NAMED = {
-    **{"PaddingSite": "inventory", "Validation": "validation.result"},
+    "PaddingSite": "inventory",
+    "Validation": "validation.result",
     "Decision": "proving.pairs",
 }
 _NAMED |= dict.fromkeys(_REPADDED, "frameworks.repadding.results")

@@ -73,7 +73,7 @@ def test_every_block_names_its_environment() -> None:
         ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
         ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
         ("python", "simplifiers"), ("python", "optimum"), ("python", "olive"),
-        ("python", "cluster"), ("toml", "base"),
+        ("python", "cluster"), ("toml", "base"), ("diff", "base"),
     }  # fmt: skip
 
 

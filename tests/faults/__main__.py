@@ -140,14 +140,15 @@ class Copy:
 
 
 def nearest(root: Path, fault: Fault) -> list[str]:
-    """The tests about a fault's file, then those of the folder that mirrors its own."""
+    """The tests about a fault's file, then those of the nearest folder that mirrors its own."""
     path = Path(fault.path)
-    folder = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
-    about = folder / f"test_{path.stem}.py"
-    near = [about, folder] if folder != Path("tests") else [about]
-    if folder.name == "passes":
-        near = [Path("tests", "test_cases.py")]
-    return [each.as_posix() for each in near if (root / each).exists()]
+    mirror = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
+    if mirror.name == "passes":
+        return ["tests/test_cases.py"]
+    about = mirror / f"test_{path.stem}.py"
+    inside = (each for each in (mirror, *mirror.parents) if each.parent != Path())
+    folder = next((each for each in inside if (root / each).exists()), about)
+    return [each.as_posix() for each in dict.fromkeys([about, folder]) if (root / each).exists()]
 
 
 def bounded() -> None:

@@ -3,7 +3,7 @@
 Drawn are mistakes that a person makes and a type checker passes: a comparison turned round or moved
 by one, a condition that is forgotten, a wrong number, a statement left out. Not drawn is what no
 run can notice or what is no behaviour: annotations, decorators, `TYPE_CHECKING` blocks, texts,
-assertions, and the `strict` of a `zip`, which is one.
+assertions, the `strict` of a `zip`, which is one, and whether a class keeps its hash.
 """
 
 import ast
@@ -183,14 +183,18 @@ def _returned(node: ast.Return, said: str) -> Iterator[tuple[Placed, str]]:
     if node.value is None:
         yield node, "pass"
         return
+    written = ast.unparse(node.value)
     if said == "bool" and not isinstance(node.value, ast.Constant):
         yield from ((node.value, "True"), (node.value, "False"))
+    other = ""
     if said.endswith("| None"):
-        yield node.value, "None"
+        other = "None"
     elif "|" not in said and (name := said.partition("[")[0]) in EMPTY:
-        yield node.value, EMPTY[name]
+        other = EMPTY[name]
     elif "|" not in said and said.startswith("tuple[") and said.endswith(", ...]"):
-        yield node.value, "()"
+        other = "()"
+    if other and other != written:  # else it would be no fault
+        yield node.value, other
 
 
 def _names_or_is_constant(test: ast.expr) -> bool:
@@ -201,7 +205,7 @@ def _names_or_is_constant(test: ast.expr) -> bool:
 def _is_no_behaviour(node: ast.AST) -> bool:
     """Whether nothing below a node is drawn."""
     match node:
-        case ast.Assert() | ast.JoinedStr():
+        case ast.Assert() | ast.JoinedStr() | ast.keyword(arg="cache_hash"):
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
