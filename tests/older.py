@@ -74,7 +74,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/mutants/test_mutants.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
-  tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
 """
