@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from msgspec.structs import replace
 
-from onnxpad.cli.options import FILES, MANY, Asked, above, instead, options_given
+from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shortened
 
 if TYPE_CHECKING:
@@ -348,14 +348,10 @@ def explained(error: Exception) -> Failure:
 
 
 def _corrected(message: str) -> str:
-    """The message of a usage error of typer, with what serves instead of what is wrong."""
+    """The message of a usage error of typer, with the value that may be meant."""
     message = " ".join(message.split())
-    what = r"No such (?:option:?|command) '?([\w-]+)|'([^']*)' is not one of (.*)"
-    found = re.search(what, message)
-    if found and (said := instead(found[1] or found[2])):
-        message = re.sub(r"\.? (\(Possible options:|Did you mean) .*$", "", message)
-    else:
-        said = meant(found[2], re.findall(r"'([^']*)'", found[3])) if found and found[2] else ""
+    found = re.search(r"'([^']*)' is not one of (.*)", message)
+    said = meant(found[1], re.findall(r"'([^']*)'", found[2])) if found else ""
     return shortened(message).rstrip(".") + said
 
 
