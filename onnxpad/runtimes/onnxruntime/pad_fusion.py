@@ -149,7 +149,7 @@ class Fusion:
         tensor = None if row is None or graph.refers(window) else window.operand(index)
         while row and tensor and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = tensor.producer
-            if node is None or node.op not in {"Identity", "Pad"} or not graph.is_standard(node):
+            if node is None or not graph.is_standard(node) or not self._goes(node):
                 return None
             tensor = node.inputs[0]
             if node.op == "Pad":
@@ -160,6 +160,12 @@ class Fusion:
                 known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
                 return pad if known and self._may_take(pad) and _is_spatial(row, pad) else None
         return None
+
+    def _goes(self, node: Node) -> bool:
+        """Whether the optimiser has a node go: a `Pad`, or one that gives back what it reads."""
+        kinds = {self._analysis.dtype(each) for each in (*node.inputs[:1], *node.outputs[:1])}
+        is_same = node.op == "Cast" and len(kinds) == 1 and None not in kinds
+        return is_same or node.op in {"Identity", "Pad"}
 
     def is_fed(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor depend on graph inputs, not only on their sizes.
