@@ -42,14 +42,12 @@ def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, La
 def require_used(models: Sequence[Lacking]) -> None:
     """Raises UsageError if all models lack a size, for each of which `with_sizes` said so."""
     for (kind, name), (told, _) in (models[0] if models else {}).items():
-        if not all((kind, name) in each for each in models):
-            continue
-        if models[1:]:
+        if all((kind, name) in each for each in models):
             known = dict.fromkeys(e for each in models for e in each[kind, name][1])
-            if known:
-                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(known, 8)}"
-            told = f"none of {len(models):,} models: {told}{meant(name, known)}"
-        raise UsageError(told)
+            if models[1:] and known:
+                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
+                told += meant(name, known)
+            raise UsageError(f"none of {len(models):,} models: {told}" if models[1:] else told)
 
 
 def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:

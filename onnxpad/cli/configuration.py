@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arguments import codes_given
-from onnxpad.cli.options import FILES, Asked, above, instead
+from onnxpad.cli.options import FILES, Asked, above
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Style
@@ -102,10 +102,6 @@ def _read_in(folder: Path) -> Read:
         table = table.get(key) if isinstance(table, dict) else None
     if table is None:
         return None
-    known = Keys.__struct_encode_fields__
-    for key in table if isinstance(table, dict) else ():
-        if key not in known and instead(key):
-            raise UsageError(f"{path}: there is no key {key!r}{instead(key)}")
     keys = toml.parsed(Path(": ".join([str(path), *under])), table, Keys)
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())

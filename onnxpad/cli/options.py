@@ -252,31 +252,3 @@ def above(model: Path) -> list[Path]:
     except OSError:  # the working folder was removed
         return []
     return [*place.parents, here, *here.parents]
-
-
-GONE = {
-    "--html": "--html of another command, or onnxpad docs PAGE, which prints a page as Markdown",
-    "--check": "onnxpad check, or onnxpad fix --diff, which writes nothing",
-    "--external-data": "save(FILE, external_data='inline') of the result in Python",
-    "--keep-invalid": "save(FILE, keep_invalid=True) of the result in Python",
-    "--run-timeout": "the call's run_timeout=SECONDS in Python",
-    "--target-only": "the call's target_only=True in Python",
-    "--symmetric-transpose": "--target onnxruntime-cuda",
-    "--inputs": "onnxpad validate MODEL RESULT --inputs FILE",
-    "--reference": "onnxpad validate MODEL RESULT --reference FILE",
-    "--exit-zero": "|| test $? = 1 behind the command",
-    "--statistics": "the last line of the report, or --format json",
-    "--time": "a benchmark, such as onnxruntime_perf_test",
-    "--baseline": "per-file-ignores in onnxpad.toml",
-    "ignore": "per-file-ignores in onnxpad.toml, or --ignore CODE",
-    "config": "fix, check or show, whose reports say which configuration holds",
-    "shapes": "--shape [INPUT=]SIZES",
-    "dims": "--dim NAME=SIZE",
-    "junit": "sarif, github or json",
-}
-"""Commands, options, their values, and keys of configurations that went; what serves instead."""
-
-
-def instead(name: str) -> str:
-    """The end of the error about what went; empty for any other."""
-    return f"; use {GONE[name]}" if name in GONE else ""

@@ -14,7 +14,6 @@ import pytest
 from msgspec.structs import asdict
 
 import onnxpad.doctor.examine
-from onnxpad.cli.options import GONE
 from onnxpad.doctor.examine import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Assumption
 from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS
@@ -385,11 +384,6 @@ def test_pages_of_the_manual() -> None:
         refused("docs", name)
     schema = json.loads(onnxpad_runs("docs", "--schema").stdout)
     assert {"fix", "check", "error"} <= schema["$defs"].keys()
-
-
-@pytest.mark.parametrize("name", [each for each in GONE if each not in {"shapes", "dims", "junit"}])
-def test_what_went_names_what_serves_instead(name: str) -> None:
-    refused(*(["docs", name] if name.startswith("-") else [name]), told=GONE[name])
 
 
 # doctor

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli.options import GONE
 from onnxpad.cli.output import explained, is_painted, tell_as_json, wants_json, write
 from onnxpad.errors import ModelError, OutputError, UsageError
 from tests.support.rows import each_row
@@ -82,9 +81,7 @@ def usage(text: str) -> Any:
         (UsageError("no such"), "usage", 2, "no such"),
         (usage("Missing argument 'MODEL'."), "usage", 2, "--help"),
         (usage("No such command 'fxi'. Did you mean 'fix'?"), "usage", 2, "--help"),
-        (usage("No such option: --check (Possible options: --style)"), "usage", 2,
-         GONE["--check"]),
-        (usage("'junit' is not one of 'text', 'json'."), "usage", 2, GONE["junit"]),
+        (usage("'jsno' is not one of 'text', 'json'."), "usage", 2, "did you mean 'json'?"),
         (FileNotFoundError(2, "No such file", "a.onnx"), "system", 2, "a.onnx: No such file"),
         (OSError(5, "Input/output error"), "system", 2, "Input/output error"),
         (KeyError("k"), "internal", 70, "ONNXPAD_DEBUG=1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import shorten
 from time import perf_counter
 from typing import Any
 
@@ -41,8 +42,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     ending += configurations(each.config for each in report.files)
     if report.others:
         ending += warned([few(report.others, 3)], OTHERS)
-    if options := Counter(each.next for each in report.files if each.next).most_common(1):
-        ((option, count),) = options
+    for option, count in Counter(e.next for e in report.files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
     if needing := [each for each in report.files if each.sizes]:
@@ -60,9 +60,8 @@ def _outcome(file: FileOutcome) -> str:
 
 
 def _line(file: FileOutcome) -> str:
-    path, said = marked(shown(file.path), "strong"), ""
-    if file.exit_code:
-        said = f"{marked(shown(_outcome(file)), 'error')}: "
+    path = marked(shown(file.path), "strong")
+    said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
     written = f" -> {shown(file.written[0])}" if file.written else ""
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
@@ -76,8 +75,8 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
     line, is_fix = unmarked(report.document().title).partition("; ")[0], report.command == "fix"
-    if is_fix and report.exit_code == 5:  # the reason in short
-        line = "; ".join([line, ": ".join(report.failure.split(": ")[:2])])
+    if is_fix and report.exit_code == 5:
+        line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"
     return FileOutcome(
         path,
         report.exit_code,
