@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class OnnxpadError(Exception):
@@ -30,14 +30,15 @@ class UsageError(OnnxpadError):
     """An option, argument or call that cannot be honoured."""
 
 
+Lacking = Mapping[tuple[str, str], tuple[str, Sequence[str]]]
+"""What a model lacks of sizes, by `shapes` or `dims` and the name: what to tell, known names."""
+
+
 class MismatchError(UsageError):
     """Sizes that do not fit this model, though they may fit another one."""
 
-    def __init__(self, message: str, missing: Mapping[tuple[str, str], str] | None = None) -> None:
-        """Keeps what the model lacks, by `shapes` or `dims` and the name in it, with what to tell.
-
-        There is none if it has the names but contradicts a size.
-        """
+    def __init__(self, message: str, missing: Lacking | None = None) -> None:
+        """Keeps what the model lacks; nothing if it has the names but contradicts a size."""
         super().__init__(message)
         self.missing = missing or {}
 

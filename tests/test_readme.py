@@ -109,7 +109,9 @@ def _measured(text: str) -> str:
 def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model = onnx.parser.parse_model(BEFORE)
-    onnx.save(model, "model.onnx")
+    Path("exported").mkdir()
+    for path in ("model.onnx", "exported/model.onnx"):
+        onnx.save(model, path)
     feeds = feeds_of(model)
     arrays: dict[str, Any] = {**feeds, "y": run(model, feeds)[0]}
     np.savez("outputs.npz", **arrays)

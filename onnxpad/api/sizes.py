@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from onnxpad.arguments import dims_given, shapes_given
-from onnxpad.errors import MismatchError, OnnxpadError, UsageError
+from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few, meant
 
 R = TypeVar("R")
+_CALLED = {"shapes": "input", "dims": "dimension"}
 _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "shapes": shapes_given,
     "dims": dims_given,
 }
-Lacking = Mapping[tuple[str, str], str]
-"""What a model lacks of the sizes given, by `shapes` or `dims` and the name, with what to tell."""
 
 
 def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, Lacking]:
@@ -25,7 +24,7 @@ def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, La
     Raises:
         MismatchError: A size contradicts the model.
     """
-    lacking: dict[tuple[str, str], str] = {}
+    lacking: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
     while True:
         sizes = {
             kind: {name: size for name, size in given.items() if (kind, name) not in lacking}
@@ -42,8 +41,12 @@ def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, La
 
 def require_used(models: Sequence[Lacking]) -> None:
     """Raises UsageError if all models lack a size, for each of which `with_sizes` said so."""
-    for key, told in (models[0] if models else {}).items():
-        if all(key in each for each in models):
+    for (kind, name), (told, _) in (models[0] if models else {}).items():
+        if all((kind, name) in each for each in models):
+            known = dict.fromkeys(e for each in models for e in each[kind, name][1])
+            if models[1:] and known:
+                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
+                told += meant(name, known)
             raise UsageError(f"none of {len(models):,} models: {told}" if models[1:] else told)
 
 

@@ -5,7 +5,7 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,14 @@ def configured(
         said[IGNORED] = ignored
         options["ignore"] = (*options.get("ignore", ()), *ignored)
     return options, Configured(str(path), said) if said else None
+
+
+def without_model(known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
+    """A line for each pattern of known configurations that fits none of the models."""
+    for path, keys in filter(None, known.values()):
+        for pattern in keys.get(IGNORED, ()):
+            if not any(_fits(path.parent, pattern, model) for model in models):
+                yield f"{path}: {IGNORED} {pattern!r} fits no model of this run"
 
 
 def _read_in(folder: Path) -> Read:

@@ -6,21 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import models_below
+from onnxpad.cli.configuration import without_model
 from onnxpad.cli.options import FILES, Asked, above, options_given
-from onnxpad.cli.output import called, is_painted, options_for, progress_bar, write
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.cli.output import called, is_painted, options_for, progress_bar, report_beside, write
+from onnxpad.errors import MismatchError, ModelError, UsageError, few
 from onnxpad.finding import Severity
-from onnxpad.folders.paths import models_in
-
-if TYPE_CHECKING:
-    from onnxpad.report import Configured
+from onnxpad.folders.paths import RESULT, is_result, models_in
 
 _APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
     *("form", "check_form", "quiet", "verbose")
@@ -45,15 +44,18 @@ def over_all(
         UsageError: An option is for one model, or is wrong for every model.
         ProviderError: A provider does not run here.
     """
+    results = [each for each in asked.models or asked.paths or () if is_result(each)]
+    if results and not asked.quiet:
+        report_beside(f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run")
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
-    for name in [*one, *[f"--format {form}"] * (form not in {"text", "json"})]:
-        how = "leave it out, or --jobs, --time-limit and --resume"
-        how += ", or name one model alone" if one else ", and one report has all models"
+    for name in one + [f"--format {form}"] * (form not in {"text", "json"}):
+        how = "leave it out, or name one model, without --jobs, --time-limit and --resume"
         raise UsageError(f"{name} is not for a run over many models; {how}")
 
     from onnxpad.folders.serving import outcomes, tiny
     from onnxpad.report import WORST, FolderReport
+    from onnxpad.report.documents.folder_document import OTHERS
     from onnxpad.report.json import json_of
     from onnxpad.report.layout import Screen
 
@@ -63,6 +65,9 @@ def over_all(
         known: dict[Path, Any] = {}
         for model in {each.parent: each for each in found}.values():
             options_for(asked, model, known)
+        if "ignore" in vars(asked) and not asked.quiet:
+            for line in without_model(known, found):
+                report_beside(f"note: {line}")
         with suppress(MismatchError):
             call(tiny(), tiny() if reads > 1 else None, *options, of_one)
         require_sizes(found, options_given(asked))
@@ -91,9 +96,10 @@ def over_all(
         write(json_of(report))
     else:
         lines = report.text(Screen(None, is_painted())).splitlines(keepends=True)
-        pairs = zip(lines, made, strict=False)  # of the models alone
-        needed = [line for line, each in pairs if each.exit_code or each.older]
-        write("".join(needed if asked.quiet else lines))
+        if asked.quiet:  # first come lines of models alone
+            pairs = zip_longest(lines, made)
+            lines = [e for e, it in pairs if (it.exit_code or it.older if it else OTHERS in e)]
+        write("".join(lines))
     return report.exit_code
 
 
@@ -121,7 +127,7 @@ def fixed(model: Path | bytes, target: Path | None, copies: bool, asked: Asked) 
     from onnxpad.api.fix import fix
     from onnxpad.folders.serving import written
 
-    options, config = _options(asked, model)
+    options, config = options_for(asked, model)
     runs = isinstance(model, Path) and not asked.no_validate
     result, _ = with_sizes(partial(called, asked, fix, model, validate=runs), options)
     return written(replace(result, config=config), target, copies=copies)
@@ -131,7 +137,7 @@ def checked(model: Path | bytes, _: object, asked: Asked) -> Any:
     """The report on a model that was checked."""
     from onnxpad.api.check import check
 
-    options, config = _options(asked, model)
+    options, config = options_for(asked, model)
     found = with_sizes(partial(check, model, convention=asked.convention), options)[0]
     return replace(found, config=config).report(asked.fail_on or Severity.WARNING)
 
@@ -140,11 +146,9 @@ def validated(old: Path | bytes, new: Path | bytes, asked: Asked) -> Any:
     """The report on two models."""
     from onnxpad.api.validate import validate
 
+    if isinstance(old, Path) and isinstance(new, Path) and old.exists() != new.exists():
+        there, gone = (old, new) if old.exists() else (new, old)
+        raise ModelError(f"{there} has no partner {gone}")
     runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
     runs |= asked.some("samples", "seed", "rtol", "atol")
     return with_sizes(partial(called, asked, validate, old, new, **runs), options_given(asked))[0]
-
-
-def _options(asked: Asked, model: Path | bytes) -> tuple[dict[str, Any], Configured | None]:
-    """As `options_for`; bytes have no configuration."""
-    return options_for(asked, model) if isinstance(model, Path) else (options_given(asked), None)

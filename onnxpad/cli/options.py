@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.errors import RUNTIME
+from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import TYPED, Options, Typed, Unasked
 
@@ -27,9 +27,11 @@ CheckFormat = enum.StrEnum("CheckFormat", ["TEXT", "JSON", "SARIF", "GITHUB"])
 
 
 def path(text: str) -> Path:
-    """A path as given; an empty one, which `Path` takes for the working folder, is an error."""
+    """A path as given, which must not be empty, as the working folder is, or `FILE/`."""
     if not text:
         raise typer.BadParameter("an empty name; give the name of a file")
+    if text.endswith(("/", os.sep)) and (found := Path(text)).is_file():
+        raise UsageError(f"{found} is a file, not a folder")
     return Path(text)
 
 

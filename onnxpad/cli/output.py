@@ -1,7 +1,6 @@
 """What commands have in common: where they may write, the call, the files, and what is told.
 
-The report goes to stdout, a line for each error, which names the mend, to stderr. Whether files may
-be written is asked before any work is done.
+The report goes to stdout, a line for each error to stderr. Where to write is asked before any work.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
 
 def report_error(message: str) -> None:
     """Write an error to stderr in one line; if that fails, the exit code says it alone."""
-    from onnxpad.report.text import shown
-
-    report_beside(f"error: {shown(message)}")
+    report_beside(f"error: {message}")
 
 
 def report_beside(line: str) -> None:
     """Write a line to stderr, if that can be written to."""
+    from onnxpad.report.text import shown
+
     try:
-        print(_tame(line), file=sys.stderr, flush=True)
+        print(_tame(shown(line)), file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
@@ -92,10 +91,7 @@ def write(text: str, *, commands: bool = False) -> None:
 
 
 def screen() -> Screen:
-    """The terminal that stdout is, with or without colours; pipes and files have 80 columns.
-
-    The environment may say otherwise in COLUMNS. So a report is the same on every machine.
-    """
+    """The terminal that stdout is; pipes and files have 80 columns unless COLUMNS has others."""
     from onnxpad.report.layout import Screen
 
     return Screen(max(40, shutil.get_terminal_size().columns), is_painted())
@@ -159,18 +155,20 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
 
 
 def options_for(
-    asked: Asked, model: Path, known: dict[Path, Any] | None = None
+    asked: Asked, model: Path | bytes, known: dict[Path, Any] | None = None
 ) -> tuple[dict[str, Any], Configured | None]:
     """The options of `Options` for a model, as typed or else as its configuration has them.
 
-    Also what the configuration says of them, None without one. Calls for several models share the
+    Also what that says of them, None without one, as of bytes. Calls for several models share the
     configurations that are `known` by their folders.
 
     Raises:
         UsageError: As for `options_given`, or a configuration is not as it should be.
     """
     given = options_given(asked)
-    if not any(os.path.lexists(folder / name) for folder in above(model) for name in FILES):
+    if isinstance(model, bytes) or not any(
+        os.path.lexists(folder / name) for folder in above(model) for name in FILES
+    ):
         return given, None
     from onnxpad.cli.configuration import configured
 
@@ -193,9 +191,7 @@ def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more:
     """The result with its delivery, of which `more` are further fields; if asked, it is saved."""
     from onnxpad.report import Delivery
 
-    data: tuple[Path, ...] = ()
-    if writes:
-        data = called(asked, result.save, target, keep_invalid=bool(asked.keep_invalid))
+    data = called(asked, result.save, target, keep_invalid=asked.keep_invalid) if writes else ()
     stays = not (writes or asked.in_place or asked.diff)
     delivery = Delivery(
         written=str(asked.model if asked.in_place else target) if writes else "",
@@ -243,8 +239,7 @@ def deliver(
 
 def is_many(asked: Asked, *models: Path) -> bool:
     """Whether several models are named, a folder or a pattern, or an option of such runs."""
-    names = [each for each in models if has_magic(str(each)) and not each.exists()]
-    names += [each for each in models if each.is_dir()]
+    names = [e for e in models if e.is_dir() or (has_magic(str(e)) and not e.exists())]
     return len(models) > 1 or bool(names) or {*asked.some(*MANY).values()} != {None}
 
 

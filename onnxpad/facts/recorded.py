@@ -197,7 +197,7 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
         name = given or fed[0]
         if name not in fed:
             told = f"there is no input {name!r} to give a shape; there is {_known(fed)}"
-            raise _lacking("shapes", name, told + meant(name, fed))
+            raise _lacking("shapes", name, told + meant(name, fed), fed)
         dtype, declared = graph.inputs[name]
         if not dtype:
             raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
@@ -218,8 +218,8 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
                 yield (name, axis), Sizes(size, size)
 
 
-def _lacking(kind: str, name: str, told: str) -> MismatchError:
-    return MismatchError(told, {(kind, name): told})
+def _lacking(kind: str, name: str, told: str, known: Sequence[str] = ()) -> MismatchError:
+    return MismatchError(told, {(kind, name): (told, known)})
 
 
 def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
@@ -293,7 +293,8 @@ def _named(
                 )
     known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
-    raise _lacking("dims", name, f"there is no dimension {name!r} to give a size; {there}")
+    told = f"there is no dimension {name!r} to give a size; {there}"
+    raise _lacking("dims", name, told, known)
 
 
 def _agree(wanted: dict[Place, Sizes], place: Place, sizes: Sizes) -> None:

@@ -271,6 +271,7 @@ def contents(
     files, places, moves = dict[Path, Content](), dict[Path, Path](), dict[str, str]()
     for location, file in _files(edited.external, source).items():
         path = usual = target.parent / location
+        _require_readable(file)
         if _is_other(path, file, target):
             own = path.resolve() in {*_data(target), *map(_usual, _data(target))}
             is_given = any(map(path.samefile, given))
@@ -288,6 +289,16 @@ def contents(
             files[path] = _copied(file, progress)
     moved = _with_tensors(edited, lambda tensor: _move(tensor, moves)) if moves else chunks
     return {**files, target: moved}, places
+
+
+def _require_readable(file: Path) -> None:
+    """Raises ModelError unless a data file can be read."""
+    try:
+        with file.open("rb"):
+            return
+    except OSError as error:
+        let_through(error)
+        raise ModelError(f"the external data {file} cannot be read: {error.strerror}") from None
 
 
 def inlined(model: Skeleton, folder: Path) -> list[Chunk]:

@@ -18,12 +18,14 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
     But for results, also those below the folder `but`, hidden folders, links to folders, and other
-    paths of a model. Raises UsageError where there is no model, OSError where none can be sought.
+    paths of a model. Raises UsageError where there is no model, or one that is named is not there;
+    OSError where none can be sought.
     """
     real, unread = cache(os.path.realpath), list[OSError]()
     places: dict[str, tuple[Path, Path]] = {}
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
-    for argument in arguments:
+    arguments = [*arguments]
+    for argument in [each for each in arguments if not is_result(each)] or arguments:
         found, root = [str(argument)], argument.parent
         if argument.is_dir():
             found, root = models_below(argument, unread.append), argument
@@ -31,6 +33,8 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
             found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
             root = next(each for each in argument.parents if not has_magic(str(each)))
+        elif not os.path.lexists(argument):
+            raise UsageError(f"{argument}: does not exist; check the path")
         for error in unread:
             raise error
         models = [each for each in found if not each.endswith(RESULT)]
@@ -48,13 +52,18 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     return dict(places.values())
 
 
+def is_result(path: Path) -> bool:
+    """Whether a path that is named is a result by its name."""
+    return str(path).endswith(RESULT) and not path.is_dir()
+
+
 def fixes(
     arguments: Iterable[Path], folder: Path | None, *, in_place: bool, beside: bool = False
 ) -> dict[Path, Path | None]:
     """The file to write for each model: in a folder that mirrors the tree, itself, or beside it.
 
     Of links to one model, one is left. Raises UsageError where two have the same place, or a result
-    would replace a model through a link; OutputError where the folder is a file.
+    would replace a model through a link; OutputError where no result can be in the folder.
     """
     places = models_in(arguments, folder)
     if in_place and folder:
@@ -75,4 +84,7 @@ def fixes(
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
+    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in results}
+    if folder and not any(os.access(home, os.W_OK) for home in homes):
+        raise OutputError(f"{folder}: {min(homes)} is write-protected; name another folder")
     return {model: target for target, model in results.items()}

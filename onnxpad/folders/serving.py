@@ -20,7 +20,7 @@ from onnxpad.arguments import Progress
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.folders.ledger import Ledger
 from onnxpad.folders.paths import fixes
-from onnxpad.options import OptionKeywords, Options
+from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
@@ -50,8 +50,10 @@ def outcomes(
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
     ledger = Ledger(resume, (call.__qualname__, options), decide, reads) if resume else None
-    if jobs < 1 or not (time_limit is None or time_limit > 0):
-        raise UsageError("there is at least one job, and the time limit is above zero")
+    if jobs < 1:
+        raise UsageError(f"jobs (--jobs) is at least 1, not {jobs}")
+    if not (time_limit is None or time_limit > 0):
+        raise UsageError(f"time_limit (--time-limit) is above zero, not {time_limit}")
     known = ledger.known(pairs.items()) if ledger else {}
     for each in known.items():
         done.put(each)
@@ -154,6 +156,7 @@ def _served(
     return found, False
 
 
+@suggesting
 def fix_all(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,

@@ -331,6 +331,7 @@ class FileOutcome(Struct, frozen=True):
         resumed: Whether it was known from an earlier run.
         stays: How much padding stays as it is.
         next: The option that would gain most on that; empty if none would, or it was not asked.
+        sizes: Without one, the options that give padding of open sizes constant amounts.
         config: The configuration that held.
         text: The whole report, as `--format json` prints it; empty after an error.
     """
@@ -346,8 +347,14 @@ class FileOutcome(Struct, frozen=True):
     resumed: bool = False
     stays: int = 0
     next: str = ""
+    sizes: tuple[str, ...] = ()
     config: Configured | None = None
     text: str = ""
+
+    def __repr__(self) -> str:
+        """The class, the path, and the result, in one line."""
+        told = shorten(f"{self.path!r}: {self.outcome}: {self.line}", 180)
+        return f"<{type(self).__name__}: {told}>"
 
     @property
     def report(self) -> Mapping[str, object] | None:

@@ -1,6 +1,7 @@
 """`fix`, `check` and `validate` of many models: one report, and the worst exit code."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.report.test_json_schema import faults
 from tests.rewrite.test_advice import COMPUTED, net
 from tests.support import W, one, onnxpad_runs
 
+SAME_2 = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
 SAME = 'y = Conv <auto_pad = "SAME_UPPER"> (x, w)'
 MODELS = {
     "a/same": one(SAME, initializers=W),
@@ -123,7 +125,7 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
     shutil.rmtree("out")
     ran = onnxpad_runs("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "k=8")
     assert (ran.exit_code, ran.stdout, Path("out").exists()) == (2, "", False)
-    assert ran.stderr.startswith("error: none of 4 models: there is no dimension 'k'")
+    assert ran.stderr == "error: none of 4 models: there is no dimension 'k'; there is 'n', 'm'\n"
     code, lines = told("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "m=x")
     assert (code, lines) == (2, [])
 
@@ -159,7 +161,9 @@ def test_results_of_earlier_runs_are_named() -> None:
             assert code == 2
             assert "; out/open.onnx is an older file and stays" in lines[0]
             assert lines[-1] == "Of no model of this run: out/b/plain.onnx"
-            assert told("fix", "in", "-o", "out", "-q", *words)[1][0].startswith("in/open.onnx: ")
+            quiet = told("fix", "in", "-o", "out", "-q", *words)[1]
+            assert (len(quiet), quiet[0].partition(": ")[0]) == (2, "in/open.onnx")
+            assert quiet[1] == lines[-1]
             found = data("fix", "in", "-o", "out", *words)
             assert [each["older"] for each in found["files"]] == ["out/open.onnx", None]
             assert found["others"] == ["out/b/plain.onnx"]
@@ -178,6 +182,66 @@ def test_what_is_known_is_told() -> None:
     _, lines = told(*asked)
     assert all(line.endswith(" (known)") for line in lines[:3])
     assert lines[4] == "3 models: 2 unchanged, 1 fixed; 3 known from an earlier run"
+
+
+def test_open_sizes_of_a_tree() -> None:
+    """The sizes that would help are told as in the report on one model."""
+    onnx.save(one(SAME_2, inputs="float[1, 2, n, n] x", initializers=W), "in/c.onnx")
+    said = "--dim n=SIZE gives"
+    assert any(said in line for line in told("fix", "in/c.onnx", "--no-validate")[1])
+    _, lines = told("fix", "in", "-o", "out", "--no-validate")
+    assert lines[-1].startswith("Next: 1 model with padding that depends on open sizes (in/c.onnx)")
+    assert said in lines[-1]
+    assert data("fix", "in", "-o", "out")["files"][2]["sizes"] == ["--dim n=SIZE"]
+
+
+def test_a_tree_tells_why_nothing_was_compared() -> None:
+    model = one(f"v = Relu (x) {SAME.replace('(x,', '(v,')}", initializers=W)
+    model.graph.node[0].domain = "of.nobody"
+    model.opset_import.add(domain="of.nobody", version=1)
+    onnx.save(model, "in/a/same.onnx")
+    code, lines = told("fix", "in", "-o", "out")
+    said = "in/a/same.onnx: fixed (exit code 5): 1 change; not validated: onnxruntime runs no model"
+    assert (code, lines[0].startswith(said)) == (5, True)
+
+
+def test_results_among_the_models_and_patterns_without_any() -> None:
+    onnx.save(MODELS["a/same"], "in/a/c.fixed.onnx")
+    Path("onnxpad.toml").write_text('per-file-ignores = {"stem*" = "PAD1", "pl*" = "PAD1"}')
+    ran = onnxpad_runs("fix", "in/a/same.onnx", "in/b/plain.onnx", "in/a/c.fixed.onnx", "-o", "out")
+    assert ran.exit_code == 0
+    assert ran.stderr.splitlines() == [
+        "note: in/a/c.fixed.onnx: *.fixed.onnx are no inputs of such a run",
+        "note: onnxpad.toml: per-file-ignores 'stem*' fits no model of this run",
+    ]
+    assert not Path("out/c.fixed.onnx").exists()
+    assert told("fix", "in/a/c.fixed.onnx", "-o", "one.onnx", "--no-validate")[0] == 0
+
+
+def test_what_cannot_be_written_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is closed to root, so the answers of the system are others here."""
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda *_: False)
+        ran = onnxpad_runs("fix", "in", "-o", "ro/zz")
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert ran.stderr.startswith("error: ro/zz: ")
+        assert "is write-protected; name another folder" in ran.stderr
+    big = onnx.ModelProto.FromString(MODELS["a/same"].SerializeToString())
+    (weight,) = big.graph.initializer
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight), "w"))
+    onnx.save(big, "in/m.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    assert told("fix", "in/m.onnx", "-o", "out", "--no-validate")[0] == 0
+    opened = Path.open
+
+    def closed(path: Path, *words: Any, **more: Any) -> Any:
+        if path == Path("in/data"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *words, **more)
+
+    monkeypatch.setattr(Path, "open", closed)
+    ran = onnxpad_runs("fix", "in/m.onnx", "-o", "out", "--no-validate")
+    assert ran.exit_code == 2
+    assert "the external data in/data cannot be read: Permission denied" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -237,7 +301,7 @@ def test_validate_two_trees() -> None:
     code, lines = told("validate", "in", "out", "--jobs", 2, "--resume", "runs")
     assert code == 3
     assert lines[0].startswith("in/b/plain.onnx: failed (exit code 3): FAILED")
-    assert lines[1].startswith("in/open.onnx: unreadable (exit code 2): out/open.onnx ")
+    assert lines[1].startswith("in/open.onnx: unreadable (exit code 2): has no partner out/open")
     assert lines[2] == "in/a/same.onnx: agree"
     again = told("validate", "in", "out", "--resume", "runs")
     assert again == (code, [*(f"{line} (known)" for line in lines[:3]), "", *again[1][4:]])
@@ -252,17 +316,18 @@ def test_validate_two_trees() -> None:
         ("fix in --diff", "--diff is not for a run over many"),
         ("fix in --html page.html", "--html is not for a run over many"),
         ("fix in --in-place -o out", "exclude each other"),
-        ("fix in --jobs 0", "there is at least one job"),
-        ("check in --time-limit nan", "the time limit is above zero"),
+        ("fix in --jobs 0", "jobs (--jobs) is at least 1, not 0"),
+        ("check in --time-limit nan", "time_limit (--time-limit) is above zero, not nan"),
+        ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
+        ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
         ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
-        ("fix in --symmetric-transpose", "--target onnxruntime-cuda"),
         ("fix in -o in", "in: is in --output"),
         ("fix in -o out.onnx", "is the name of a model; several"),
-        ("fix in/a in/x/../a in/b -o in/open.onnx", "is a file; several models"),
+        ("fix in/a in/b/../a in/b -o in/open.onnx", "is a file; several models"),
     ],
 )
 def test_what_is_refused(words: str, said: str) -> None:

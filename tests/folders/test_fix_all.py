@@ -26,7 +26,7 @@ PLAIN = one("y = Relu (x)")
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models that change or not, one that is damaged, and what is no input."""
     monkeypatch.chdir(tmp_path)
-    for name in ("in/a/same", "in/plain", "in/a/same.fixed", "in/.git/hidden"):
+    for name in ("in/a/same", "in/plain", "in/a/same.fixed", "in/.git/same"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         onnx.save(PLAIN if name == "in/plain" else SAME, f"{name}.onnx")
     Path("in/a/damaged.ONNX").write_bytes(b"damaged")
@@ -45,7 +45,9 @@ ALL = {"in/a/damaged.ONNX": "model", "in/a/same.onnx": "fixed", "in/plain.onnx":
 
 
 def test_a_tree_is_mirrored() -> None:
-    assert outcomes("in", output="out") == ALL
+    found = [*onnxpad.fix_all("in", output="out")]
+    assert {each.path: each.outcome for each in found} == ALL
+    assert all(len(repr(each)) < 220 and each.line[:9] in repr(each) for each in found)
     assert files("out") == ["out/a/same.onnx", "out/plain.onnx"]
     assert Path("out/plain.onnx").read_bytes() == Path("in/plain.onnx").read_bytes()
     expected = Path("expected.onnx")
@@ -180,6 +182,8 @@ def test_odd_files_are_outcomes_and_kept() -> None:
         (["in"], {"style": "x"}, UsageError, "unknown style"),
         (["in"], {"select": "PAD9999"}, UsageError, "names no code"),
         (["in"], {"stile": "pad"}, TypeError, "did you mean 'style'?"),
+        (["in"], {"ouput": "o"}, TypeError, "did you mean 'output'?"),
+        (["nope"], {}, UsageError, "nope: does not exist"),
     ],
 )
 def test_what_is_refused_at_once(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
@@ -189,17 +189,24 @@ def _compared(found: Validation) -> str:
     return f"outputs are equal in {RUNTIME} ({shown(where)}): {said}"
 
 
+def sized(findings: Iterable[Finding]) -> tuple[int, tuple[str, ...]]:
+    """How many depend on open sizes, and the options that give them constant amounts."""
+    facts: list[Any] = [each.evidence for each in findings]
+    found = [each for each in facts if "--dim" in each.get("options", ())]
+    names = dict.fromkeys(axis["name"] for each in found for axis in each.get("sizes") or ())
+    options = (*(f"--dim {name}=SIZE" for name in names),)
+    return len(found), options or ("--shape or --dim",) * bool(found)
+
+
 def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
-    facts: list[Any] = [each.evidence for each in report.findings]
+    count, options = sized(report.findings)
     if found := report.next:
         is_whole = not report.delivery.in_memory and report.options == Options()
         whole = f"onnxpad fix {shlex.quote(report.name)} " * is_whole
         yield f"{marked('Next:', 'strong')} {command(f'{whole}{found.option}')} would {found.gain}"
-    elif sized := [each for each in facts if "--dim" in each.get("options", ())]:
-        axes = [axis for each in sized for axis in each.get("sizes") or ()]
-        dims = few(dict.fromkeys(f"--dim {shown(axis['name'])}=SIZE" for axis in axes), 3, " ")
-        said = f"Next: {len(sized):,} of these depend on open sizes; "
-        yield marked(f"{said}{dims or '--shape or --dim'} fixes them", "strong")
+    elif count:
+        said = f"Next: {count:,} of these depend on open sizes; {few(map(shown, options), 3, ' ')}"
+        yield marked(f"{said} gives them constant amounts", "strong")
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
     if not is_full and (report.changes or report.findings or report.undone):

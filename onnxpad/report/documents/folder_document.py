@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import shorten
 from time import perf_counter
 from typing import Any
 
 from onnxpad.errors import few
 from onnxpad.report import FileOutcome, FolderReport
 from onnxpad.report.documents import Block, Document, View
+from onnxpad.report.documents.fix_document import sized
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown, warned
@@ -24,6 +26,7 @@ _FAILED = {
     "internal": "internal error",
 }
 """The words for kinds of errors; other outcomes are words themselves."""
+OTHERS = "Of no model of this run"
 
 
 def folder_document(report: FolderReport, view: View = "brief") -> Document:
@@ -38,11 +41,15 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations(each.config for each in report.files)
     if report.others:
-        ending += warned([few(report.others, 3)], "Of no model of this run")
-    if options := Counter(each.next for each in report.files if each.next).most_common(1):
-        ((option, count),) = options
+        ending += warned([few(report.others, 3)], OTHERS)
+    for option, count in Counter(e.next for e in report.files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
+    if needing := [each for each in report.files if each.sizes]:
+        where = few((each.path for each in needing), 3)
+        sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), 3, " ")
+        told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
+        ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
     return Document.of("folder", "", "", [*map(_line, report.files)], ending)
 
 
@@ -53,9 +60,8 @@ def _outcome(file: FileOutcome) -> str:
 
 
 def _line(file: FileOutcome) -> str:
-    path, said = marked(shown(file.path), "strong"), ""
-    if file.exit_code:
-        said = f"{marked(shown(_outcome(file)), 'error')}: "
+    path = marked(shown(file.path), "strong")
+    said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
     written = f" -> {shown(file.written[0])}" if file.written else ""
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
@@ -68,16 +74,20 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
+    line, is_fix = unmarked(report.document().title).partition("; ")[0], report.command == "fix"
+    if is_fix and report.exit_code == 5:
+        line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"
     return FileOutcome(
         path,
         report.exit_code,
         str(getattr(report, "outcome", "failed" if report.exit_code else "passed")),
-        unmarked(report.document().title).partition("; ")[0],
+        line,
         Counter(each.code for each in told),
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data),
         stays=len({each.node for each in getattr(report, "staying", ())}),
         next=getattr(option, "option", ""),
+        sizes=sized(report.findings)[1] if is_fix and not option else (),
         config=next((each.config for each in files if each.config), None),
         text=json_of(report),
     )
