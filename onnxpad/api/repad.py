@@ -52,7 +52,7 @@ def repad(
         to: The framework: `tensorflow`, `keras`, `tflite`, `pytorch`, `caffe`, `cudnn`, `paddle`,
             `coreml`, `coreml-top-left`, `onnx-same-upper`, `onnx-same-lower`, or `valid` to pad
             nothing.
-        only: Names of the operators to rewrite; all if empty.
+        only: Names of the operators to rewrite, or patterns as for `explain`; all if empty.
         shapes: Sizes to fix, as for `fix`. At open sizes SAME becomes `auto_pad`.
         dims: The same by name of the dimension.
         run_timeout: As for `fix`.

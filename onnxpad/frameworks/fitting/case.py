@@ -93,6 +93,13 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         causal = tuple((window.extent - 1, 0) for window in self.windows)
         return "causal" if is_line and self.padding.pads == causal else "same"
 
+    def is_causal_apart(self, framework: Framework) -> bool:
+        """Whether it is causal, and computes something else than a framework's SAME."""
+        theirs = _existing(framework.asked("same", each) for each in self.questions)
+        same = map(self._effect, theirs), map(self._effect, self.answers)
+        is_causal = self.intent == "causal" and framework.follows("causal", self.op)
+        return is_causal and [*same[0]] != [*same[1]]
+
     def follows(self, framework: str) -> bool:
         """Whether it computes at all its sizes what a framework of `FRAMEWORKS` may compute."""
         return self.fit(framework).holds == "always"
