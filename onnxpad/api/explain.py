@@ -132,8 +132,7 @@ def _of_operator(arguments: Mapping[str, object]) -> Question:
 def _require_short(asked: Question, about: About | None, output: Sequence[int] | None) -> None:
     """Raises unless all numbers are small enough to go through them one by one."""
     windows = asked.windows
-    lengths = [each.extent for each in windows]
-    lengths += (*(asked.padding or ()), *(asked.output_padding or ()))
+    lengths = [*(w.extent for w in windows), *(asked.padding or ()), *(asked.output_padding or ())]
     for axis in about.own.axes if about and about.own else ():
         lengths += map(abs, (axis.begin, axis.end, axis.output_padding))
     if output and asked.op != "convtranspose":

@@ -67,8 +67,7 @@ def repad(
     names = [only] if isinstance(only, str) else listed(only)
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
-    sizes = {"shapes": shapes, "dims": dims}
-    _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", **sizes)
+    _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", shapes=shapes, dims=dims)
 
     from onnxpad.frameworks.repadding.comparing import difference
     from onnxpad.frameworks.repadding.results import Difference

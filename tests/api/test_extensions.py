@@ -167,8 +167,8 @@ WRONG: list[tuple[Rewrite, Reason, str]] = [
     (writes("Relu", moode=1), Reason.NOT_CERTIFIED, "Relu has no attribute moode in opset"),
     (writes("Pad"), Reason.NOT_CERTIFIED, "Pad as it is written: its number of inputs is 1"),
     (writes("Relu", lambda: ["x"]), Reason.PASS_RAISED, "inputs are tensors or None, not 'x'"),
-    (lambda match, context: context.graph.add_initializer(cast("Any", [1]), "p"), Reason.PASS_RAISED,
-     "add_initializer takes a numpy array, not [1]"),
+    (lambda match, context: context.graph.add_initializer(cast("Any", [1]), "p"),
+     Reason.PASS_RAISED, "add_initializer takes a numpy array, not [1]"),
     (lambda match, context: "a", Reason.PASS_RAISED, "rewrite returns 'a', not tensors or None"),
     (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.arithmetic.window import pads_text, same_of
+from onnxpad.errors import counted
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
@@ -116,7 +117,7 @@ def _facts(each: Padded) -> dict[str, object]:
         "op_type": each.site.node.op,
         **each.facts(
             fits=[name for name in _COMPARED if name not in others],
-            would_be={name: each.case.fit(name).pads for name in others},
+            would_be={name: each.case.fit[name].pads for name in others},
         ),
     }
 
@@ -127,7 +128,7 @@ def _unfit(
     """One finding about each that does not fit the convention asked for."""
     untold, causal = list[tuple[Context, Node]](), list[tuple[Context, Node]]()
     for each in operators:
-        fit, place = each.case.fit(asked.name), (each.context, each.site.node)
+        fit, place = each.case.fit[asked.name], (each.context, each.site.node)
         is_open = any(isinstance(size, Unknown) for size in each.sizes)
         if fit.holds == "absent" or (fit.holds == "sometimes" and is_open):
             untold.append(place)
@@ -144,9 +145,8 @@ def _unfit(
         (causal, f"causal, as Keras pads, where {asked.title}'s SAME pads otherwise", _CAUSAL),
     ):
         if labels := [context.label(node) for context, node in places]:
-            some = f"{len(labels)} operator{'s' * (len(labels) > 1)} {said}"
-            facts = {"operators": labels}
-            yield _finding(places[0], f"{some} (first: {labels[0]!r})", facts, reason)
+            told = f"{counted(len(labels), 'operator')} {said} (first: {labels[0]!r})"
+            yield _finding(places[0], told, {"operators": labels}, reason)
 
 
 def _finding(

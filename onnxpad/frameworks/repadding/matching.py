@@ -243,7 +243,7 @@ class _Task:
     def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
 
-        Returns the operator of the first out of reach.
+        Returns the operator of the first out of reach, if others or inner tensors are recorded.
         """
         places = {id(site.node): place for place, site in enumerate(self._sites)}
         upstream: dict[str, frozenset[int]] = {}
@@ -255,10 +255,9 @@ class _Task:
             mine, again = upstream[name], (*reached, name)
             found = self._finds((name,), mine - done)
             if not found and not (done & mine and self._finds(again, mine)):
-                if not any(self._given.inner) and not reached:
-                    return ""  # whatever is upstream may be why
-                node = self._graph.tensor(name).producer
-                return name if node is None else f"{node.op} {self._graph.label(node)}"
+                node, tells = self._graph.tensor(name).producer, reached or any(self._given.inner)
+                told = name if node is None else f"{node.op} {self._graph.label(node)}"
+                return told * bool(tells)
             reached, done = again, done | mine
         return ""
 

@@ -53,18 +53,16 @@ def repad_graph(
     labels = {*(site.label for site in every), *(each.node for each in kept)}
     wanted = set[str]() if only else labels
     for name in only:
-        found = {name} & labels or {*fnmatch.filter(labels, name.replace("[", "[[]"))}
-        if not found:
-            raise UsageError(
-                f"the model has no window operator named {name!r} in its main graph"
-                f"{meant(name, labels)}"
-            )
-        wanted |= found
+        fits = {name} & labels or {*fnmatch.filter(labels, name.replace("[", "[[]"))}
+        if not fits:
+            told = f"the model has no window operator named {name!r} in its main graph"
+            raise UsageError(told + meant(name, labels))
+        wanted |= fits
     kept = [each for each in kept if each.node in wanted]
     changed, analysis = list[Rewritten](), context.analysis
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
-            before, was = sites.described(site.padding, (), site.windows), _attributes(site)
+            before, had = sites.described(site.padding, (), site.windows), site.node.attrs
             sizes, is_same = _sizes_now(site, analysis), True
             try:
                 found = _repadded(context, site, framework, sizes)
@@ -79,13 +77,10 @@ def repad_graph(
             analysis = Context(graph).analysis
             after = sites.described(padding, (), site.windows)
             answers = answers_of(site, sizes, site.padding, padding)
-            said = site.label, site.node.op, intent, before, after, was, _attributes(site), answers
+            was, now = ({n: a[n] for n in a if n in sites.PADDING} for a in (had, site.node.attrs))
+            said = site.label, site.node.op, intent, before, after, was, now, answers
             changed.append(Rewritten(*said))
     return tuple(changed), tuple(kept)
-
-
-def _attributes(site: Site) -> dict[str, object]:
-    return {name: value for name, value in site.node.attrs.items() if name in sites.PADDING}
 
 
 def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:

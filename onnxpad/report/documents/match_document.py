@@ -30,9 +30,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
     if changed and not (to.written or to.in_memory):
         ending += "; give -o FILE to write the model"
-    title = "Changes" * is_full
-    if found.changes and not changed:
-        title = f"What is recorded before {shown(found.first)} is reproduced with:"
+    partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     return Document.of(
@@ -40,7 +38,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group(title, [*rewritten(found.changes, most)]),
+        Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
