@@ -7,9 +7,9 @@ file order, and the sizes of the data of each are those that the graph has by th
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import product
 
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ def repad_graph(
     labels = {*(site.label for site in every), *(each.node for each in kept)}
     wanted = set[str]() if only else labels
     for name in only:
-        fits = {name} & labels or {*fnmatch.filter(labels, name.replace("[", "[[]"))}
+        fits = {name} & labels or {e for e in labels if fnmatchcase(e, name.replace("[", "[[]"))}
         if not fits:
             told = f"the model has no window operator named {name!r} in its main graph"
             raise UsageError(told + meant(name, labels))
