@@ -62,7 +62,7 @@ def explain(
         stride: The same for the stride, 1 by default.
         dilation: The same for the dilation, 1 by default.
         padding: The same for the padding on both sides, for conventions that leave it to a user; by
-            default that of the node, if it is the same at both ends.
+            default that of the node, if it is the same at both ends and no `output_size` is given.
         output_padding: The same for the elements appended to a transposed convolution's output.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
@@ -104,7 +104,7 @@ def explain(
         for name, value, least in (*given, ("output_size", output_size, 1))
     )
     own = about.own.axes if about and about.own else ()
-    if pads is None and any(each.begin for each in own):
+    if pads is None and output is None and any(each.begin for each in own):
         alike = tuple(each.begin for each in own if each.begin == each.end)
         pads = alike if len(alike) == len(own) else None  # the model gives one number for both
     asked = replace(asked, padding=pads, output_padding=appended)
@@ -132,8 +132,7 @@ def _of_operator(arguments: Mapping[str, object]) -> Question:
 def _require_short(asked: Question, about: About | None, output: Sequence[int] | None) -> None:
     """Raises unless all numbers are small enough to go through them one by one."""
     windows = asked.windows
-    lengths = [each.extent for each in windows]
-    lengths += (*(asked.padding or ()), *(asked.output_padding or ()))
+    lengths = [*(w.extent for w in windows), *(asked.padding or ()), *(asked.output_padding or ())]
     for axis in about.own.axes if about and about.own else ():
         lengths += map(abs, (axis.begin, axis.end, axis.output_padding))
     if output and asked.op != "convtranspose":

@@ -29,7 +29,7 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
 
     @property
     def changes(self) -> tuple[Repadded, ...]:
-        """The operators whose padding became another one, in file order."""
+        """The operators with another padding, in file order, as `onnxpad.match` finds them."""
         return self.matching.changes
 
     @property

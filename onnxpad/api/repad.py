@@ -52,7 +52,7 @@ def repad(
         to: The framework: `tensorflow`, `keras`, `tflite`, `pytorch`, `caffe`, `cudnn`, `paddle`,
             `coreml`, `coreml-top-left`, `onnx-same-upper`, `onnx-same-lower`, or `valid` to pad
             nothing.
-        only: Names of the operators to rewrite; all if empty.
+        only: Names of the operators to rewrite, or patterns as for `explain`; all if empty.
         shapes: Sizes to fix, as for `fix`. At open sizes SAME becomes `auto_pad`.
         dims: The same by name of the dimension.
         run_timeout: As for `fix`.
@@ -67,8 +67,7 @@ def repad(
     names = [only] if isinstance(only, str) else listed(only)
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
-    sizes = {"shapes": shapes, "dims": dims}
-    _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", **sizes)
+    _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", shapes=shapes, dims=dims)
 
     from onnxpad.frameworks.repadding.comparing import difference
     from onnxpad.frameworks.repadding.results import Difference

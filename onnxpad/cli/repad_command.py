@@ -8,7 +8,7 @@ from onnxpad.cli.output import called, deliver, saved, target_of
     *("model!", "to!", "only", "output", "in_place", "keep_invalid"),
     *("shapes", "dims", "form", "html", "quiet"),
     output="[default: MODEL.repadded.onnx]",
-    only="operators. Repeatable.",
+    only="operators, or patterns. Repeatable.",
 )
 def repad(asked: Asked) -> int:
     """Bring the padding of a model to another framework's convention, and say what that changes.

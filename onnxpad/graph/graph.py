@@ -630,7 +630,7 @@ class Graph:
         """
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
-        inputs = (*node.inputs[:index], tensor or Tensor(""), *node.inputs[index + 1 :])
+        inputs = (*node.inputs[:index], *_present([tensor]), *node.inputs[index + 1 :])
         while tensor is None and inputs and not inputs[-1].name:
             inputs = inputs[:-1]
         self._change(node, inputs=inputs)
@@ -722,6 +722,8 @@ class Graph:
         added before is shared. In a body or a function it is a Constant in front of all nodes, of
         which there must be one.
         """
+        if not hasattr(values, "dtype"):
+            raise TypeError(f"add_initializer takes a numpy array, not {values!r:.60}")
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
             key = (values.dtype.name, values.shape, values.tobytes(), as_numbers)
@@ -1021,4 +1023,6 @@ def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> 
 
 
 def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    if wrong := [each for each in inputs if each is not None and not isinstance(each, Tensor)]:
+        raise TypeError(f"inputs are tensors or None, not {wrong[0]!r:.60}")
     return tuple([tensor or Tensor("") for tensor in inputs])

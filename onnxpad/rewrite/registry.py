@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,8 @@ from msgspec.structs import replace
 from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Page, Severity
-from onnxpad.graph import Tensor
+from onnxpad.graph import Graph, Tensor, Touched
+from onnxpad.graph.model import schema_of
 from onnxpad.options import Options
 from onnxpad.passes import LATER, PASSES
 from onnxpad.proof.term import DiffersError
@@ -129,6 +131,8 @@ def rewritten(
     readers = [(was, graph.uses(was)) for was in kept if is_own(pass_)]
     found = pass_.rewrite(match, context) or kept
     results = (found,) if isinstance(found, Tensor) else found
+    if not isinstance(results, Sequence) or not all(isinstance(e, Tensor) for e in results):
+        raise TypeError(f"rewrite returns {shorten(repr(found), 60)}, not tensors or None")
     if readers and len(results) != len(kept):
         raise ValueError(f"rewrite returns {len(results)} tensors in place of {len(kept)}")
     for (was, uses), now in zip(readers, results, strict=False):
@@ -139,6 +143,21 @@ def rewritten(
             said = "is an output, or a body reads it: have its node compute it, and return None"
             raise DiffersError(f"{now.name!r} cannot take the place of {was.name!r}, which {said}")
     return results
+
+
+def misuse(graph: Graph, touched: Iterable[Touched]) -> Iterator[str]:
+    """What the opset does not have of what an edit wrote: operators, attributes, and inputs."""
+    for each in touched:
+        node, had = each.node, each.was[1] if each.was else {}
+        if not node.alive or not graph.names_standard(node):
+            continue
+        version, _, _, attributes, _ = schema_of(node.op, graph.opset)
+        if not version and (each.was is None or each.was[0] != node.op):
+            yield f"{node.op} is no operator of opset {graph.opset}"
+        for name in (n for n in node.attrs if version and n not in attributes and n not in had):
+            yield f"{node.op} has no attribute {name} in opset {graph.opset}"
+        if each.was is None and (why := graph.contradiction(node)):
+            yield f"{node.op} as it is written: {why}"
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from textwrap import shorten
@@ -35,7 +36,7 @@ from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
-from onnxpad.rewrite.registry import every_pass, failed, findings, is_own, rewritten
+from onnxpad.rewrite.registry import every_pass, failed, findings, is_own, misuse, rewritten
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.onnxruntime.guard import misfused_neighbours, shield
 from onnxpad.runtimes.onnxruntime.hidden_shapes import hides
@@ -375,6 +376,8 @@ Key = tuple[str, str]
 Barred = Mapping[Key, Reason]
 """The rewrites that are barred, each with the reason."""
 
+_BEYOND = 100
+"""How many times more than its graph has nodes a user's pass may rewrite in it."""
 _BACK = "fix took it back: with it the model"
 
 _BARS: Mapping[Reason, str] = {
@@ -403,6 +406,8 @@ class Editor:
         self._seen: set[int] = set()  # by their hashes, as there are many
         self.prover = Prover(context.graph, context.domains)
         self._decided = ""
+        self._rewrites = Counter[str]()  # by the codes of users' passes
+        self._most = sum(1 for _ in context.graph.nodes) + _BEYOND
 
     def settle(self, pass_: Pass, match: Match) -> None:
         """Commits a change, or takes it back: then it is tried again only after another one."""
@@ -431,6 +436,9 @@ class Editor:
         """Writes a change, and records it; DiffersError if the model is not shown to stay alike."""
         context, graph, node = self.context, self.context.graph, match.node
         label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
+        if self._rewrites[pass_.code] == self._most:
+            why = f"its pass rewrote {self._most} times, and still finds more: without end"
+            raise DiffersError(why, Reason.WITHOUT_END)
         is_step = gathering(graph, node) is None and node.op != "Pad"
         kept: Sequence[Tensor] = node.outputs[:1]
         # Of others than the first, positions of maxima, its proof says what is needed.
@@ -454,6 +462,8 @@ class Editor:
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_elsewhere(graph, mark)
+        if is_own(pass_) and (wrong := next(filter(None, misuse(graph, touched)), "")):
+            raise DiffersError(wrong)
         if is_own(pass_) and (looped := graph.on_cycle()):
             raise DiffersError(f"the rewrite makes a cycle through {graph.label(looped)!r}")
         trust = context.trust if match.decides else None
@@ -475,6 +485,7 @@ class Editor:
         if absorbed := graph.absorb(node):  # it is an Identity now
             self.prover.settle(graph.touched(end), {})
         self._seen.add(seen)
+        self._rewrites.update([pass_.code] * is_own(pass_))
         change = Change(
             code=pass_.code,
             node=label,

@@ -73,7 +73,7 @@ def matched_inputs(
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
     """
-    draws, given = list[Draw](), _Given(model)
+    draws, given = list[Draw](), _Given(model, inner or ())
     expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     if inputs is not None:
         given.title, sets = _sets(inputs, "the inputs given")
@@ -124,9 +124,10 @@ def require_same_names(original: Interface, rewritten: Interface) -> None:
 class _Given:
     """Arrays given for a model, with remarks on what was not taken as it is."""
 
-    def __init__(self, model: Interface) -> None:
+    def __init__(self, model: Interface, inner: Collection[str]) -> None:
         self.title, self.notes, self.layout = "", dict[str, None](), dict[str, str]()
         self._model, self._ports = model, {each.name: each for each in model.ports}
+        self._inner = [each for each in inner if each not in self._ports]
 
     def note(self, text: str) -> None:
         """Adds a note unless it is there already."""
@@ -143,6 +144,7 @@ class _Given:
             lacking = [each for each in self._model.ports if each.name not in found]
         if left and len(lacking) != len(left):
             names = _listed(each.name for each in wanted)
+            names += " and inside it " * bool(self._inner) + few(map(repr, self._inner), 3)
             said = f"has {_listed(left)}, and the model has {names}; give the arrays these names"
             raise UsageError(f"{self.title} {said}")
         for (name, array), each in zip(left.items(), lacking, strict=False):

@@ -52,6 +52,16 @@ def test_bad_arguments(arguments: dict[str, Any]) -> None:
         onnxpad.explain(**{"op": "conv", "size": 9, "kernel": 3, **arguments})
 
 
+def test_a_node_reaches_a_size_by_what_its_operator_does_and_axes_not_drawn_are_named() -> None:
+    node = one("[c] y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)", initializers=W)
+    found = onnxpad.explain(node, node="c", output_size=(6, 5)).reach
+    alone = onnxpad.explain(op="conv", size="9x8", kernel=3, stride=2, output_size=(6, 5)).reach
+    assert found is not None is not alone
+    assert (found.conventions, found.refused) == (alone.conventions, alone.refused)
+    drawn = onnxpad.explain(op="conv", size="8x7", kernel=3, stride=2)
+    assert "W: size 7, kernel 3, stride 2, dilation 1 (not drawn" in str(drawn)
+
+
 def test_a_model_in_any_form(tmp_path: Path) -> None:
     model = one("[c] y = Conv (x, w)", initializers=W)
     onnx.save(model, tmp_path / "model.onnx")

@@ -1,7 +1,7 @@
 """Users' own passes, and how all of it is registered."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import onnx
 import pytest
@@ -133,6 +133,17 @@ def copies_in_a_ring(match: onnxpad.Match, context: onnxpad.Context) -> None:
     graph.set_input(node, 0, copy)
 
 
+def writes(op: str, of: Any = list, **attributes: object) -> Rewrite:
+    """A rewrite that inserts a node that reads the first input, and one more given as it is."""
+
+    def rewrite(match: onnxpad.Match, context: onnxpad.Context) -> Any:
+        graph, node = context.graph, match.plan
+        data = graph.insert(op, [*node.inputs[:1], *of()], attributes, before=node, name="new")
+        graph.set_input(node, 0, data)
+
+    return rewrite
+
+
 class SilentError(Exception):
     """An error that cannot say what it is."""
 
@@ -152,8 +163,15 @@ WRONG: list[tuple[Rewrite, Reason, str]] = [
     (raises, Reason.PASS_RAISED, "Wrong: KeyError: 'forgotten' (test_extensions.py:"),
     (slides_otherwise, Reason.NOT_CERTIFIED, "the window itself differs"),
     (malforms, Reason.NOT_CERTIFIED, "is not known to be the same; it wrote y = Conv"),
+    (writes("Padd"), Reason.NOT_CERTIFIED, "Padd is no operator of opset"),
+    (writes("Relu", moode=1), Reason.NOT_CERTIFIED, "Relu has no attribute moode in opset"),
+    (writes("Pad"), Reason.NOT_CERTIFIED, "Pad as it is written: its number of inputs is 1"),
+    (writes("Relu", lambda: ["x"]), Reason.PASS_RAISED, "inputs are tensors or None, not 'x'"),
+    (lambda match, context: context.graph.add_initializer(cast("Any", [1]), "p"),
+     Reason.PASS_RAISED, "add_initializer takes a numpy array, not [1]"),
+    (lambda match, context: "a", Reason.PASS_RAISED, "rewrite returns 'a', not tensors or None"),
     (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
-]
+]  # fmt: skip
 
 
 @each_row(("rewrite", "reason", "said"), WRONG, at_once=4)
@@ -267,10 +285,19 @@ def test_a_wrong_find_is_one_line(find: Any, rewrites: bool) -> None:
         onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
 
 
-def test_a_pass_that_finds_without_end_ends() -> None:
-    with onnxpad.registered(Own):
-        result = onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
-    assert len(result.changes) == 1
+@each_row("anew", [False, True])
+def test_a_pass_that_finds_without_end_ends(anew: bool) -> None:
+    class Again(Own):
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+            if not anew:
+                return super().rewrite(match, context)
+            node = match.plan
+            return context.graph.insert("Conv", node.inputs, node.attrs, before=node, name="again")
+
+    with onnxpad.registered(Again):
+        model = one("a = Conv (x, w) y = Relu (a)", initializers=W)
+        result = onnxpad.fix(model, validate=False)
+    assert len(result.changes) == (102 if anew else 1)
     assert [each.reason_code for each in result.undone] == ["without-end"]
 
 

@@ -303,6 +303,8 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     found = onnxpad.match(WRONG, recorded(other, "c0", "c1", "c2"))
     assert (found.outcome, found.matching.first) == ("not matched", "Conv conv1")
     assert min(each.error for each in found.matching.tried) > 0.1  # by all, not by c0
+    assert [each.node for each in found.changes] == ["conv0"]
+    assert found.model == WRONG
     upstream = {name: value for name, value in recorded(other, "c0").items() if name != "y"}
     assert pads_of(onnxpad.match(WRONG, upstream).model)["conv0"] == END
     found = onnxpad.match(network(END, BOTH, BOTH), recorded(other, "c0", "c1", "c2"))
@@ -386,6 +388,8 @@ def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() ->
     for arguments in wrong:
         with pytest.raises(onnxpad.UsageError):
             onnxpad.match(WRONG, **{"reference": reference, **arguments})
+    with pytest.raises(onnxpad.UsageError, match="and inside it 'c0'"):
+        onnxpad.match(WRONG, {**reference, "conv1": image()})
 
 
 def test_a_causal_series_that_was_exported_as_2_d() -> None:

@@ -107,6 +107,15 @@ def test_what_stays(node: str, to: str) -> None:
     assert result.difference.outputs == ()
 
 
+def test_what_is_causal_stays_and_is_said_to_be() -> None:
+    (stays,) = repad(MISCONVERTED / "begin_conv1d.onnx", "tensorflow").unchanged
+    assert (stays.is_same, "stays causal" in stays.reason) == (True, True)
+    (found,) = onnxpad.check(
+        MISCONVERTED / "begin_conv1d.onnx", convention="tensorflow", select="PAD6"
+    ).findings
+    assert (found.severity, "causal" in found.message) == (onnxpad.Severity.INFO, True)
+
+
 def test_intents_that_may_not_be_taken_for_another() -> None:
     odd = model(f"y = {HALF}", "float[1, 1, 9, 9] x")
     assert not repad(odd, "tensorflow").changes  # the same at odd sizes
@@ -258,8 +267,10 @@ def test_only_some_operators() -> None:
     assert [change.node for change in result.changes] == ["second"]
     assert not result.unchanged
     assert attributes(result.model) == {"pads": [1, 1, 1, 1]}
-    with pytest.raises(UsageError):
-        repad(before, "tensorflow", only=["first", "secnd"])
+    assert [change.node for change in repad(before, "tensorflow", only="f*").changes] == ["first"]
+    for wrong in ("secnd", "third*"):
+        with pytest.raises(UsageError):
+            repad(before, "tensorflow", only=["first", wrong])
 
 
 def test_bodies_are_not_covered_and_said() -> None:

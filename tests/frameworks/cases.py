@@ -107,7 +107,7 @@ def _fits(inputs: str, body: str) -> str:
         parts = [
             f"{each.node} {each.evidence['would_be']} {each.evidence['same_at']}"
             if "would_be" in each.evidence
-            else f"unknown {each.node}"
+            else f"{'causal' if 'causal' in each.message else 'unknown'} {each.node}"
             for each in found
         ]
         told.append(f"{name} {', '.join(parts) or 'fits'}, {same} the same of {len(stays)} left")

@@ -113,11 +113,14 @@ class ExplainReport(Struct, frozen=True, dict=True):
         longer = range(since, since + period if period <= _LONGEST else since)
         sizes = [asked.sizes, *((size,) * len(asked.sizes) for size in longer)]
         questions = [replace(asked, sizes=each) for each in sizes]
-        told = [{name: _effects(each, CONVENTIONS[name]) for name in names} for each in questions]
+        every = [{name: CONVENTIONS[name].asked(each) for name in names} for each in questions]
+        told = [
+            {n: a.effects(self.op) for n, a in e.items() if isinstance(a, Answer)} for e in every
+        ]
         found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
         for rest, each in enumerate(told[1:]):
             found.setdefault(_sets(each), []).append(rest)
-        classes = _sets({name: tuple(each[name] for each in told) for name in names})
+        classes = _sets({name: tuple(each.get(name) for each in told) for name in names})
         periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
         return Survey(classes, period, since, periods)
 
@@ -170,12 +173,6 @@ def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
         if key is not None:
             found.setdefault(key, []).append(name)
     return tuple(map(tuple, found.values()))
-
-
-def _effects(question: Question, row: Convention) -> Hashable:
-    """The effect of a convention; None where it does not exist."""
-    found = row.asked(question)
-    return None if isinstance(found, str) else found.effects(question.op)
 
 
 class Totals(Struct, frozen=True):
@@ -249,8 +246,7 @@ def reached(question: Question, output: Sequence[int], rows: Mapping[str, Conven
     told = {name: _answers(row, question, wanted) for name, row in rows.items()}
     found = {name: () if isinstance(each, str) else each for name, each in told.items()}
     refused = {name: each for name, each in told.items() if isinstance(each, str)}
-    is_possible = all(each.totals for each in needs)
-    explicit = Answer(tuple(map(_explicit, axes, needs))) if is_possible else None
+    explicit = Answer(tuple(map(_explicit, axes, needs))) if all(e.totals for e in needs) else None
     return Reach(wanted, needs, found, refused, explicit)
 
 

@@ -118,8 +118,6 @@ _ROWS = (
     # with a dilation. onnxruntime crops nothing of a full output that is too short.
     Convention("onnx-same-upper", _ONNX, _for(_SAME, _SAME, replace(_SAME, appends_given=True))),
     Convention("onnx-same-lower", _ONNX, _for(_LOWER, _LOWER, replace(_LOWER, appends_given=True))),
-    # `coreml` and `coreml-top-left` below are the frameworks, as `repad --to` takes them; these are
-    # their conventions for SAME, as `explain` lists them.
     Convention("coreml-same", _COREML, _for(_SAME, _SAME_UNDILATED), counts=True),
     Convention("coreml-same-top-left", _COREML, _for(_LOWER, _LOWER_UNDILATED), counts=True),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
@@ -156,7 +154,6 @@ _ROWS = (
         _for(_CAFFE, replace(_CEIL, usual="half"), _HALF_OR_NUMBER),
         counts=True,
     ),
-    # One number for both sides, so no SAME with an odd total.
     Convention(
         "cudnn",
         "cuDNN API reference, cudnnGetConvolutionNdForwardOutputDim and cudnnGetPoolingNd...",
@@ -209,7 +206,6 @@ _ROWS = (
         "VALID, then a slice (tf.slice, Keras Cropping1D to Cropping3D)",
         _for(transposed=replace(_ASKED, amounts="begin", demands=_APART)),
     ),
-    # About nothing without a padding that a user gives.
     Convention(
         "pytorch-padding",
         _TORCH,

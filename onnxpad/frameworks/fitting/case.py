@@ -93,21 +93,24 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         causal = tuple((window.extent - 1, 0) for window in self.windows)
         return "causal" if is_line and self.padding.pads == causal else "same"
 
+    def is_causal_apart(self, framework: Framework) -> bool:
+        """Whether it is causal, and computes something else than a framework's SAME."""
+        theirs = _existing(framework.asked("same", each) for each in self.questions)
+        is_causal = self.intent == "causal" and framework.follows("causal", self.op)
+        return is_causal and [*map(self._effect, theirs)] != [*map(self._effect, self.answers)]
+
     def follows(self, framework: str) -> bool:
         """Whether it computes at all its sizes what a framework of `FRAMEWORKS` may compute."""
-        return self.fit(framework).holds == "always"
+        return self.fit[framework].holds == "always"
 
     @cached_property
     def fits(self) -> tuple[str, ...]:
         """The frameworks of `FRAMEWORKS` whose padding it is at all its sizes, if it pads."""
         return tuple(filter(self.follows, FRAMEWORKS)) if self.is_padded else ()
 
-    def fit(self, framework: str) -> Fit:
-        """Whether it fits a framework of `FRAMEWORKS`."""
-        return self._fits[framework]
-
     @cached_property
-    def _fits(self) -> dict[str, Fit]:
+    def fit(self) -> dict[str, Fit]:
+        """Whether it fits each of `FRAMEWORKS`, by name."""
         return {name: self._fit(framework) for name, framework in FRAMEWORKS.items()}
 
     def _fit(self, framework: Framework) -> Fit:

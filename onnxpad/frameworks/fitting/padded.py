@@ -60,7 +60,7 @@ class Padded(Struct, frozen=True, eq=False):
         other = [name for name in ("onnx-same-lower", *case.fits) if name in case.fits]
         if found := usual or other[:1]:
             return ", ".join(FRAMEWORKS[name].title.removeprefix("ONNX's ") for name in found)
-        if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
+        if "sometimes" in {case.fit[name].holds for name in ("tensorflow", "pytorch")}:
             return "at some sizes"
         # Zeros in front of what pads nothing, which any framework has: Keras' ZeroPadding2D, F.pad.
         pads, ceil = case.padding.pads, case.padding.ceil

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.arithmetic.window import pads_text, same_of
+from onnxpad.errors import counted
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
@@ -28,6 +29,7 @@ _MEANT = (
     "right if explicit padding was meant, which onnxpad validate MODEL --reference FILE tells; if "
     "not, onnxpad repad MODEL --to {} changes it or says why not"
 )
+_CAUSAL = "right if causal was meant; onnxpad repad keeps it"
 _STAYS = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
     "a framework"
@@ -48,7 +50,8 @@ class ReportConvention:
     framework's own padding is another, or it rounds or counts otherwise. Explicit padding
     (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
     that was not meant, which `onnxpad validate MODEL --reference FILE` tells from recorded outputs,
-    `onnxpad repad MODEL --to NAME` writes the framework's padding, which changes results.
+    `onnxpad repad MODEL --to NAME` writes the framework's padding, which changes results. Causal
+    padding that Keras has, too, where SAME is another, is only told.
     ## Why it matters
     A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
     A network ported with the other padding reads one element further left everywhere, and loses
@@ -114,7 +117,7 @@ def _facts(each: Padded) -> dict[str, object]:
         "op_type": each.site.node.op,
         **each.facts(
             fits=[name for name in _COMPARED if name not in others],
-            would_be={name: each.case.fit(name).pads for name in others},
+            would_be={name: each.case.fit[name].pads for name in others},
         ),
     }
 
@@ -123,23 +126,27 @@ def _unfit(
     operators: Sequence[Padded], left: Sequence[Left], asked: Framework
 ) -> Iterator[Finding]:
     """One finding about each that does not fit the convention asked for."""
-    untold: list[tuple[Context, Node]] = []
+    untold, causal = list[tuple[Context, Node]](), list[tuple[Context, Node]]()
     for each in operators:
-        fit, place = each.case.fit(asked.name), (each.context, each.site.node)
+        fit, place = each.case.fit[asked.name], (each.context, each.site.node)
         is_open = any(isinstance(size, Unknown) for size in each.sizes)
         if fit.holds == "absent" or (fit.holds == "sometimes" and is_open):
             untold.append(place)
+        elif fit.holds == "always" and each.case.is_causal_apart(asked):
+            causal.append(place)
         elif fit.holds != "always" and not each.case.over_pad:
             facts = each.facts(convention=asked.name, would_be=fit.pads, same_at=fit.same_at)
             said, meant = _difference(each, fit, asked.title), _MEANT.format(asked.name)
             code = Reason.FRAMEWORK_CONVENTION
             yield _finding(place, said, facts, meant, Severity.WARNING, code)
     untold += [(context, node) for context, node, _ in left]
-    if untold:
-        labels = [context.label(node) for context, node in untold]
-        some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
-        said = f"whether {some} {asked.title} is not known (first: {labels[0]!r})"
-        yield _finding(untold[0], said, {"operators": labels})
+    for places, said, reason in (
+        (untold, f"not known to fit {asked.title}", _STAYS),
+        (causal, f"causal, as Keras pads, where {asked.title}'s SAME pads otherwise", _CAUSAL),
+    ):
+        if labels := [context.label(node) for context, node in places]:
+            told = f"{counted(len(labels), 'operator')} {said} (first: {labels[0]!r})"
+            yield _finding(places[0], told, {"operators": labels}, reason)
 
 
 def _finding(

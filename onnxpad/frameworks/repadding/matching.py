@@ -77,13 +77,14 @@ def match_graph(
     with open_session(copy.model, folder=folder) as session:
         task = _Task(graph, copy, session, given, closeness, seconds, progress)
         result = replace(task.solve(), left=(*left, *copy.left), notes=given.notes)
-        if result.outcome == "matched":
-            mark, changes = graph.mark(), tuple(task.write())
-            result = replace(result, changes=changes)
-            if not task.nearness("off").solved:
-                graph.rollback(mark)
-                reason = "the model with the padding found, as written, does not reproduce it"
-                result = replace(result, outcome="not matched", reason=reason, changes=())
+        mark = graph.mark()
+        if result.outcome == "matched" or result.first:
+            result = replace(result, changes=tuple(task.write()))
+        if result.outcome == "matched" and not task.nearness("off").solved:
+            reason = "the model with the padding found, as written, does not reproduce it"
+            result = replace(result, outcome="not matched", reason=reason, changes=())
+        if result.outcome != "matched":
+            graph.rollback(mark)
     return replace(result, runs=task.runs)
 
 
@@ -95,7 +96,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     """
     kept = {output.name for node in graph.nodes for output in node.outputs if output.name}
     before = graph.model.skeleton.light.graph.node
-    names = {name for node in before for name in node.output if name}
+    names = dict.fromkeys(name for node in before for name in node.output if name)
     model = outline(read_proto(graph.model.to_run()[0]))
     found = matched_inputs(model, inputs, reference, names)
     gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
@@ -242,7 +243,7 @@ class _Task:
     def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
 
-        Returns the operator of the first out of reach.
+        Returns the operator of the first out of reach, if others or inner tensors are recorded.
         """
         places = {id(site.node): place for place, site in enumerate(self._sites)}
         upstream: dict[str, frozenset[int]] = {}
@@ -254,8 +255,9 @@ class _Task:
             mine, again = upstream[name], (*reached, name)
             found = self._finds((name,), mine - done)
             if not found and not (done & mine and self._finds(again, mine)):
-                node = self._graph.tensor(name).producer
-                return name if node is None else f"{node.op} {self._graph.label(node)}"
+                node, tells = self._graph.tensor(name).producer, reached or any(self._given.inner)
+                told = name if node is None else f"{node.op} {self._graph.label(node)}"
+                return told * bool(tells)
             reached, done = again, done | mine
         return ""
 
@@ -309,19 +311,13 @@ class _Task:
         with sites.redeclared(self._graph) as changed:
             for place in self._changed_by(self._point):
                 site, option = self._sites[place], self._options[place][self._point[place]]
-                sizes = after[place]
+                sizes, was = after[place], site.padding
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
                 lines = lines_of(site, padding, sizes)
-                yield Repadded(
-                    site.label,
-                    site.node.op,
-                    sites.described(site.padding, before.get(place, ()), site.windows),
-                    sites.described(padding, sizes, site.windows),
-                    option.name,
-                    attributes(padding),
-                    lines["pytorch"],
-                    lines["keras"],
-                    answers_of(site, sizes or site.sizes, site.padding, padding),
-                )
+                answers = answers_of(site, sizes or site.sizes, was, padding)
+                had = sites.described(was, before.get(place, ()), site.windows)
+                now = sites.described(padding, sizes, site.windows)
+                how = option.name, attributes(padding), lines["pytorch"], lines["keras"], answers
+                yield Repadded(site.label, site.node.op, had, now, *how)

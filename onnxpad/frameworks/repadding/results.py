@@ -59,7 +59,7 @@ class Matching(Struct, frozen=True, dict=True):
         reason: Why it is not matched, in one line; else empty.
         before: The greatest difference of the model from the reference, relative to the range.
         after: The same for what was found.
-        changes: The operators that were changed, in file order.
+        changes: The operators that were changed, in file order, to reproduce all before `first`.
         left: Operators whose padding could not be varied, with why.
         tried: The conventions of the whole model that were tried, until one reproduced it.
         by: That one; empty if none does.

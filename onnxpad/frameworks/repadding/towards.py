@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import product
 
 from msgspec.structs import replace
@@ -43,33 +44,32 @@ def repad_graph(
         The operators that were rewritten and those that stay, only those named, if any are.
 
     Raises:
-        UsageError: A name in `only` is no window operator's.
+        UsageError: A name or pattern in `only` is no window operator's.
     """
     context, why = Context(graph), "it is in a body or function, which repad does not cover"
     every, unvaried = sites.sites_of(context)
     kept = [Unchanged(context.label(node), node.op, "", reason) for node, reason in unvaried]
     kept += (Unchanged(label, op, "", why) for label, op in sites.in_bodies(graph))
     labels = {*(site.label for site in every), *(each.node for each in kept)}
+    wanted = set[str]() if only else labels
     for name in only:
-        if name not in labels:
-            raise UsageError(
-                f"the model has no window operator named {name!r} in its main graph"
-                f"{meant(name, labels)}"
-            )
-    wanted = {*only} or labels
+        fits = {name} & labels or {e for e in labels if fnmatchcase(e, name.replace("[", "[[]"))}
+        if not fits:
+            told = f"the model has no window operator named {name!r} in its main graph"
+            raise UsageError(told + meant(name, labels))
+        wanted |= fits
     kept = [each for each in kept if each.node in wanted]
     changed, analysis = list[Rewritten](), context.analysis
     with sites.redeclared(graph) as nodes:
         for site in (site for site in every if site.label in wanted):
-            before, was = sites.described(site.padding, (), site.windows), _attributes(site)
-            sizes, found, absent = _sizes_now(site, analysis), None, ""
+            before, had = sites.described(site.padding, (), site.windows), site.node.attrs
+            sizes, is_same = _sizes_now(site, analysis), True
             try:
                 found = _repadded(context, site, framework, sizes)
             except AbsentError as error:
-                absent = str(error)
-            if found is None:
-                why = absent or f"computes the same in {framework.title}"
-                kept.append(Unchanged(site.label, site.node.op, before, why, is_same=not absent))
+                found, is_same = str(error), False
+            if isinstance(found, str):
+                kept.append(Unchanged(site.label, site.node.op, before, found, is_same))
                 continue
             intent, padding = found
             sites.write(graph, site, padding)
@@ -77,13 +77,10 @@ def repad_graph(
             analysis = Context(graph).analysis
             after = sites.described(padding, (), site.windows)
             answers = answers_of(site, sizes, site.padding, padding)
-            said = site.label, site.node.op, intent, before, after, was, _attributes(site), answers
+            was, now = ({n: a[n] for n in a if n in sites.PADDING} for a in (had, site.node.attrs))
+            said = site.label, site.node.op, intent, before, after, was, now, answers
             changed.append(Rewritten(*said))
     return tuple(changed), tuple(kept)
-
-
-def _attributes(site: Site) -> dict[str, object]:
-    return {name: value for name, value in site.node.attrs.items() if name in sites.PADDING}
 
 
 def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
@@ -97,8 +94,8 @@ def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
 
 def _repadded(
     context: Context, site: Site, framework: Framework, sizes: Sequence[Extent]
-) -> tuple[Intent, Padding] | None:
-    """The intent of an operator, and its padding in a framework; None if it is that already.
+) -> tuple[Intent, Padding] | str:
+    """The intent of an operator, and its padding in a framework, or why it is that already.
 
     Raises:
         AbsentError: The padding stays; the message says why.
@@ -110,8 +107,10 @@ def _repadded(
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
-    if case_of(op, site.windows, sizes, site.padding).follows(framework.name):
-        return None
+    if (case := case_of(op, site.windows, sizes, site.padding)).follows(framework.name):
+        if case.is_causal_apart(framework):
+            return f"it stays causal, as Keras pads; {framework.title}'s SAME pads otherwise"
+        return f"computes the same in {framework.title}"
     intent, known = intent_of(site, op), tuple(n if isinstance(n, int) else 0 for n in sizes)
     padding = chosen(site, op, framework, intent, sizes, opset)
     is_open = padding.is_same and known != sizes

@@ -138,8 +138,7 @@ def working_copy(
     replaced = dict[int, list[onnx.NodeProto]]()
     for site in sites:
         name, dtype = site.node.outputs[0].name, dtype_of(site.op.data) or TensorProto.UNDEFINED
-        why = _refusal(site, dtype, opset)
-        if why:
+        if why := _refusal(site, dtype, opset):
             left.append((site.label, why))
             continue
         node = model.graph.node[places[name]]

@@ -41,12 +41,14 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         drawn = {label: answer for label, answer, _ in (*ways, *own)}
         picture = Picture(drawn, explanation.op == "convtranspose")
-        most = sorted(figures(picture), key=lambda each: -len(each[1]))[:1]  # that is different
+        axes = sorted(figures(picture), key=lambda each: -len(each[1]))  # first what differs most
+        brief: list[Block] = [*chain(*map(drawing_lines, axes[:1]))]
+        brief += [f"{caption} (not drawn: --html FILE has it)" for caption, *_ in axes[1:]]
         sections = [
             [*_ported(explanation)],
             [*_table(explanation)],
             [*_apart(explanation)],
-            [*chain(*map(drawing_lines, most))] if view == "brief" else [picture],
+            brief if view == "brief" else [picture],
             [*_written(explanation, "How to write each at this size", [*ways, *own])],
         ]
     return Document.of("explain", place, question_text(explanation), head, *sections)

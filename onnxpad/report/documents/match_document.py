@@ -30,6 +30,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
     if changed and not (to.written or to.in_memory):
         ending += "; give -o FILE to write the model"
+    partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     return Document.of(
@@ -37,7 +38,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group("Changes" * is_full, [*rewritten(found.changes, most)]),
+        Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
@@ -63,10 +64,10 @@ def _next(report: MatchReport) -> Iterator[str]:
     """Where to look for what no padding explains."""
     others = "weights, activations, normalisation and what is done to inputs"
     tried = report.matching.tried if report.exit_code else ()
-    if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 2:
-        yield f"Next: most of it goes with {best.name!r}; look for the rest in {others}"
+    if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 10:
+        yield f"Next: nearly all of it goes with {best.name!r}; look for the rest in {others}"
     elif tried:
-        yield f"Next: look at {others}, as padding explains little of it"
+        yield f"Next: look at {others}, as padding does not explain it"
 
 
 def _off(error: float) -> str:
