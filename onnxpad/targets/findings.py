@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from onnxpad.errors import and_list
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Fate, answers_to, grade
+from onnxpad.targets.choose import Fate, answers_to, asked_of, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
@@ -80,7 +81,10 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     if options := [*_options(placed, cell, facts, mends=mends)]:
         facts["options"] = options
-    writing = "padding mends it" if cell.limit else "writing is known to be taken better"
+    given = [*asked_of(context.user_options)]
+    given += ["other target"] * (len(context.user_options.targets) > 1)
+    beside = f" with the given {and_list(given)}" * bool(given)
+    writing = "padding mends it" if cell.limit else f"writing is known to be taken better{beside}"
     return Finding(
         report.code,
         report.severity if mends else report.stays,
@@ -98,7 +102,8 @@ def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) 
     """Options that may mend it: sizes, with their axes among the facts, and whom to trust."""
     context, node = placed.context, placed.node
     op, words = context.read(node), context.sites.wording
-    option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
+    is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
+    option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
         yield from [option] * bool(option)
     else:
