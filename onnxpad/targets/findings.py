@@ -35,8 +35,7 @@ _EXAMPLES = {
 _PAGE = """Padding where a target {does}.
 
 ## What it does
-With `--target`, tells each such padding with what says so. `fix` writes it in a form that is known
-to be taken, if there is one.
+With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
 ## Why it matters
 An importer stops at a form that it does not know. Worse is one that goes on with other numbers, or
 with copies of data to another provider and back. And what nobody has run is no promise.
@@ -81,8 +80,9 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     if options := [*_options(placed, cell, facts, mends=mends)]:
         facts["options"] = options
-    given = [*asked_of(context.user_options)]
-    given += ["other target"] * (len(context.user_options.targets) > 1)
+    user = context.user_options
+    given = [*asked_of(user), *[name for name in ("select", "ignore") if getattr(user, name)]]
+    given += ["other target"] * (len(user.targets) > 1)
     beside = f" with the given {and_list(given)}" * bool(given)
     writing = "padding mends it" if cell.limit else f"writing is known to be taken better{beside}"
     return Finding(
