@@ -37,8 +37,7 @@ _PAGE = """Padding where a target {does}.
 ## What it does
 With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
 ## Why it matters
-An importer stops at a form that it does not know. Worse is one that goes on with other numbers, or
-with copies of data to another provider and back. And what nobody has run is no promise.
+An importer stops, goes on with other numbers, or copies data to another provider and back.
 ## Example
     y = {node}
 stays with `--target {target}`
@@ -113,7 +112,8 @@ def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) 
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
         if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
-            facts["sizes"] = words.places(shape if "batched" in cell.when else shape[2:])
+            axes = words.places(shape if "batched" in cell.when else shape[2:])
+            facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
             yield from context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):
         refusal = context.sites.disagreement(op)

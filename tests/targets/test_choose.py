@@ -542,10 +542,14 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
 
 def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> None:
     before = model(f"y = MaxPool <ceil_mode = 1, {K3}, {S2}> (x)", OPEN)
-    result = onnxpad.fix(before, target=target('ceil = ["over", "open"] -> rejected'))
+    npu = target('ceil = ["over", "open"] -> rejected')
+    result = onnxpad.fix(before, target=npu)
     assert result.findings[0].evidence["options"] == ["--shape", "--dim"]
     assert result.next is not None
     assert result.next.option == "--dim h=224 --dim w=224"
+    result = onnxpad.fix(before, target=npu, dims={"h": "32..1024"})
+    assert result.next is not None
+    assert result.next.option == "--dim w=224"
 
 
 def test_what_prevents_another_writing_is_told(target: Any) -> None:
