@@ -67,8 +67,8 @@ VIEWS: Mapping[str, str] = {
     "NextOption": "option keywords pads.before=before.pads pads.after=after.pads "
     "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads nodes.before=before.nodes "
     "nodes.after=after.nodes text",
-    "CheckReport": "style=options.style trust=options.trust convention? html? fail_on files "
-    "summary",
+    "CheckReport": "style=options.style trust=options.trust ~target=options.targets? convention? "
+    "html? fail_on files summary",
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds "
     "unproven next? html? validation ~proof ~config",

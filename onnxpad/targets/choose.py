@@ -28,7 +28,7 @@ _LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
 """How well a form is taken. What has a limit stays."""
 
 _NEVER = [1 << 30]
-_WAYS = (
+_WAYS = (  # to write a padding, the least rewriting first
     Wanted("fold"),
     Wanted("fold", no_ceil=True, symmetric_transpose=True),
     Wanted("symmetric", symmetric_transpose=True),
@@ -38,7 +38,6 @@ _WAYS = (
     Wanted("fold", "auto-pad"),
     Wanted("fold", "pad"),
 )
-"""The ways to write a padding, the least rewriting first."""
 
 _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
     "style": lambda form: True,
@@ -94,7 +93,7 @@ def choose(run: Run) -> list[Fate]:
     while True:  # what is no better beside all others as they are written stays as it came
         trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
-        moved = [each for each in groups if each.wanted != trials.kept]
+        moved = (each for each in groups if each.wanted != trials.kept)
         vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
         if not vain:
             break
@@ -115,7 +114,7 @@ class _Trials:
         """Takes the graph, and the options."""
         self._run, own = run, load("onnxruntime-cpu")  # where results are run
         self.wants: dict[str, Wanted] = {}
-        self.targets, self.asked = targets_of(run.options), _asked(run.options)
+        self.targets, self.asked = targets_of(run.options), asked_of(run.options)
         self.spelling = _spelling(self.targets)
         self.kept = replace(KEPT, spelling=self.spelling & {"no_empty_fill", "no_valid"})
         self._implied = () if run.options.target_only or own in self.targets else (own,)
@@ -194,7 +193,7 @@ def _names(found: Iterable[Placed]) -> Iterator[str]:
             yield from map(placed.context.graph.unique, named)
 
 
-def _asked(options: Options) -> dict[str, Any]:
+def asked_of(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
     given = {name: getattr(options, name) for name in _CONCERNED}
     return {k: v for k, v in given.items() if v and v != "keep" and not isinstance(v, Unasked)}

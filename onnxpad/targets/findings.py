@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from onnxpad.errors import and_list
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Fate, answers_to, grade
+from onnxpad.targets.choose import Fate, answers_to, asked_of, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
@@ -34,11 +35,9 @@ _EXAMPLES = {
 _PAGE = """Padding where a target {does}.
 
 ## What it does
-With `--target`, tells each such padding with what says so. `fix` writes it in a form that is known
-to be taken, if there is one.
+With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
 ## Why it matters
-An importer stops at a form that it does not know. Worse is one that goes on with other numbers, or
-with copies of data to another provider and back. And what nobody has run is no promise.
+An importer stops, goes on with other numbers, or copies data to another provider and back.
 ## Example
     y = {node}
 stays with `--target {target}`
@@ -80,7 +79,11 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     if options := [*_options(placed, cell, facts, mends=mends)]:
         facts["options"] = options
-    writing = "padding mends it" if cell.limit else "writing is known to be taken better"
+    user = context.user_options
+    given = [*asked_of(user), *[name for name in ("select", "ignore") if getattr(user, name)]]
+    given += ["other target"] * (len(user.targets) > 1)
+    beside = f" with the given {and_list(given)}" * bool(given)
+    writing = "padding mends it" if cell.limit else f"writing is known to be taken better{beside}"
     return Finding(
         report.code,
         report.severity if mends else report.stays,
@@ -98,7 +101,8 @@ def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) 
     """Options that may mend it: sizes, with their axes among the facts, and whom to trust."""
     context, node = placed.context, placed.node
     op, words = context.read(node), context.sites.wording
-    option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
+    is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
+    option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
         yield from [option] * bool(option)
     else:
@@ -108,7 +112,8 @@ def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) 
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
         if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
-            facts["sizes"] = words.places(shape if "batched" in cell.when else shape[2:])
+            axes = words.places(shape if "batched" in cell.when else shape[2:])
+            facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
             yield from context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):
         refusal = context.sites.disagreement(op)

@@ -121,24 +121,23 @@ _BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("opset"))
 USUAL = {name: (getattr(Form(""), name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
 """The fields that an exact cell is about too, each as it is usually."""
 
-SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})
-"""Fields of which few runtimes take notice."""
+SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})  # of which few runtimes take notice
 
 
 class Placed(NamedTuple):
-    """A form, and where it is: an operator with `Pad`s in front and `crops` behind, or a `Pad`."""
+    """A form, and where it is: an operator with `Pad`s in front and Slices behind, or a `Pad`."""
 
     context: Context
     node: Node
     form: Form
     nodes: tuple[Node, ...] = ()
-    crops: tuple[Node, ...] = ()
 
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:
         """By these it is found again in a rewritten model: tensors that it gives, or its name."""
         context, unique = self.context, self.context.graph.unique
-        given = [("", unique(node.outputs[0].name)) for node in (self.node, *self.crops)]
+        slices = (node for node in self.nodes if node.op == "Slice")
+        given = [("", unique(node.outputs[0].name)) for node in (self.node, *slices)]
         return (*given, (str(self.node.op), context.label(self.node)))
 
 
@@ -157,8 +156,8 @@ def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
 def _forms(context: Context) -> Iterator[Placed]:
     graph, analysis = context.graph, context.analysis
     crops = [(op, Crops(graph, analysis, op).taking()[0].taken) for op in context.transposed()]
-    taken = {id(node) for _, behind in crops for node in behind}
-    sites = SiteReader(graph, analysis, frozenset(taken))
+    barred = frozenset(id(node) for _, behind in crops for node in behind)
+    sites, taken = SiteReader(graph, analysis, barred), set[int]()
     windows = ((op, ()) for op in context.windows())
     ops: Iterable[tuple[WindowOp | TransposedOp, Sequence[Node]]] = chain(crops, windows)
     for op, behind in ops:
@@ -171,14 +170,13 @@ def _forms(context: Context) -> Iterator[Placed]:
                 found |= _of_pads(context, site.front, others, found["op"])
             pads = tuple([path[0] for path in site.front.pads])
             taken.update(map(id, pads))
-            yield Placed(context, op.node, Form(**found), (*pads, *behind), tuple(behind))
+            yield Placed(context, op.node, Form(**found), (*pads, *behind))
     for pad in context.pads():
         if id(pad.node) not in taken:
             shape = analysis.shape(pad.data)
             amounts = pad.extents_over(len(shape)) if shape else None
             found = _told(context, pad.node, pad.data) | {"rank": len(shape or ()), "silent": True}
-            front = Front(((pad.node,),), amounts)
-            found |= _of_pads(context, front, (amounts or ())[:2], found["op"])
+            found |= _of_pads(context, Front(((pad.node,),), amounts), (amounts or ())[:2], "Pad")
             sized = shape is not None and all(isinstance(size, int) for size in shape[2:])
             found["sized"] = sized and found["outer"] != "open"
             yield Placed(context, pad.node, Form(**found))
@@ -216,8 +214,8 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "onnxruntime": _departure(context, op),
     }
     if isinstance(op, TransposedOp):
-        shaped = op.output_shape is not None
-        found |= {"output_padding": any(op.output_padding), "output_shape": shaped}
+        found["output_padding"] = any(op.output_padding)
+        found["output_shape"] = op.output_shape is not None
     else:
         found["ceil"] = _ceil(site) if op.ceil_mode else ""
         found["count_include_pad"] = counts = op.count_include_pad
@@ -249,8 +247,7 @@ def _of_pads(
     given = [[each for each in node.inputs[1:4] if each.name] for node in nodes if later]
     amounts = [each for tensors in given for each in tensors[:1]]
     constants = [graph.constant(each) is not None for each in chain(*given)]
-    nodes_give = any(each.producer is not None for each in chain(*given))
-    source = "constant-node" if nodes_give else "constant"
+    source = "constant-node" if any(each.producer for each in chain(*given)) else "constant"
     return {
         "pad": source if all(constants) else "computed",
         "mode": min({pad.mode for pad in read} - {"constant"}, default="constant"),
@@ -281,8 +278,7 @@ def _fill(context: Context, node: Node) -> str:
 
 def _is_quantised(data: Tensor, front: Front) -> bool:
     steps = (step.inputs[0] for path in front.pads for step in path if step.inputs)
-    makers = (each.producer for each in (data, *steps))
-    return any(each is not None and each.op == "DequantizeLinear" for each in makers)
+    return any(getattr(each.producer, "op", "") == "DequantizeLinear" for each in (data, *steps))
 
 
 def _departure(context: Context, op: WindowOp | TransposedOp) -> str:

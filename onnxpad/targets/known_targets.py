@@ -11,14 +11,12 @@ from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.target import DATA, REST, Cell, Target
 from onnxpad.targets.toml_file import parsed, read_text, tables_in
 
-ALIASES = {
-    "trt": "tensorrt", "ort": "onnxruntime-cpu", "onnxruntime": "onnxruntime-cpu",
-    "cuda": "onnxruntime-cuda", "onnxruntime-web": "onnxruntime-web-wasm",
-    "webgpu": "onnxruntime-webgpu", "ov": "openvino", "dml": "directml",
-    "coreml": "coreml-neuralnetwork", "opencv-dnn": "opencv", "ncnn": "ncnn-pnnx",
-    "tflite": "onnx2tf",
+ALIASES = {  # other names that people type, by the name of the target that each means
+    "trt": "tensorrt", "ov": "openvino", "dml": "directml", "ort": "onnxruntime-cpu",
+    "onnxruntime": "onnxruntime-cpu", "cuda": "onnxruntime-cuda", "webgpu": "onnxruntime-webgpu",
+    "onnxruntime-web": "onnxruntime-web-wasm", "coreml": "coreml-neuralnetwork",
+    "opencv-dnn": "opencv", "ncnn": "ncnn-pnnx", "tflite": "onnx2tf",
 }  # fmt: skip
-"""Other names that people type, by the name of the target that each means."""
 
 
 def known() -> list[str]:

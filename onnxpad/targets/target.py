@@ -14,7 +14,8 @@ from msgspec.structs import fields, force_setattr, replace
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import meant
-from onnxpad.options import TYPED
+from onnxpad.finding import Trust
+from onnxpad.options import TYPED, Dynamic, Style
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
 from onnxpad.targets.toml_file import invalid
@@ -22,8 +23,7 @@ from onnxpad.targets.toml_file import invalid
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
 
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""All of them, the worst first."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all of them, the worst first
 
 Spelling = Literal[
     "kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value",
@@ -34,7 +34,9 @@ Spelling = Literal[
 
 DATA = Path(__file__).parent / "data"  # the files that come with the package
 
-_OPTIONS = [each.option for each in TYPED.values()]
+_CHOICES = {"--style": Style, "--dynamic": Dynamic, "--trust": Trust}
+_OPTIONS = [each.option for each in TYPED.values() if each.option not in _CHOICES]
+_OPTIONS += [f"{option} {value}" for option, kind in _CHOICES.items() for value in kind]
 Texts = tuple[str, ...]
 
 
@@ -120,8 +122,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         force_setattr(self, "when", _checked(self.when))
         if not (self.verdict == "unknown" or self.source or self.forms):
             raise ValueError("'source' must be given: where it is written, or what was run")
-        if self.advice and (option := self.advice.partition(" ")[0]) not in _OPTIONS:
-            raise ValueError(f"'advice': there is no option {option!r}{meant(option, _OPTIONS)}")
+        if (said := self.advice) and {said, said.partition(" ")[0]}.isdisjoint(_OPTIONS):
+            raise ValueError(f"'advice': there is no option {said!r}{meant(said, _OPTIONS)}")
         for each in self.like:
             if not fitting(sites(), each):
                 raise ValueError(f"no model {each!r} was run{meant(each, sites())}")

@@ -49,9 +49,7 @@ def tables_in(path: Path, text: str) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(text)
-    except RecursionError:
-        raise UsageError(f"{path}: tables or lists inside one another are too deep") from None
-    except ValueError as error:  # a number of thousands of digits is no error of syntax
+    except (RecursionError, ValueError) as error:  # tables too deep, a number too long
         raise UsageError(f"{path}: {error}") from None
 
 
@@ -73,7 +71,9 @@ def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
     plain = str(error).replace("`object`", "a table").replace("`array`", "a list")
     told, _, place = plain.partition(" - at `$")
     place, word = place.strip(".`"), _TYPED.fullmatch(told)
-    if word and (known := [*_known(type_info(kind), re.findall(r"[a-z][\w-]*", place))]):
+    if place and word and word[1] in [*_known(type_info(kind), ())]:
+        told += "; it belongs at the top, before all tables"
+    elif word and (known := [*_known(type_info(kind), re.findall(r"[a-z][\w-]*", place))]):
         told += f"{meant(word[1], known) or ';'} known are {and_list(dict.fromkeys(known))}"
     return place, told
 

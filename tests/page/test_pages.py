@@ -127,9 +127,13 @@ def test_json_names_the_page(tmp_path: Path) -> None:
     model = MODELS / "ceil_pool_torch.onnx"
     out = tmp_path / "out.onnx"
     for command in (["fix", model, "-o", out], ["check", model], ["show", model]):
-        done = onnxpad_runs(*command, "--html", page, "--format", "json")
+        done = onnxpad_runs(*command, "--html", page, "--format", "json", "--target", "trt")
         assert json.loads(done.stdout)["html"] == str(page)
-        check_form(Page(page.read_text(encoding="utf-8")))
+        text = page.read_text(encoding="utf-8")
+        check_form(Page(text))
+        if command[0] != "show":
+            assert f"onnxpad {command[0]} --target trt" in text
+            assert "trt" in json.loads(done.stdout)["target"]
         page.unlink()
 
 

@@ -30,6 +30,7 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
         ('auto_pad = ["SAME_UPPER", "SAME_LOWER"], op = "Conv"', "wrong"),
         ('op = "Conv", rank = 1, pads = "equal"', "fallback"),
         ('op = "Conv"', "right"),
+        ('op = "Pad", ceil = "over"', "wrong"),
     ]
     text = [
         f'[[cell]]\nwhen = {{ {when} }}\nverdict = "{verdict}"\nsource = "it"'
@@ -38,5 +39,6 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     path.write_text("\n".join(['title = "N"', *text]), encoding="utf-8")
     short = text_of(target_document({str(path): load(path)}, in_full=False), Screen(400))
     assert f"--target {path}\n" in short
+    assert short.count("covers none of the 94 forms: op Pad, ceil over") == 1
     (row,) = (line for line in short.splitlines() if line.strip().startswith("auto pad conv  "))
     assert "wrong" in row

@@ -134,6 +134,11 @@ COUNTED: Final = f"y = AveragePool <count_include_pad = 1, {K3}, PADS> (x)"
          "y = Slice (c, s, e, t)"), X,
          ['auto_pad = "VALID" -> rejected', 'pads = ["begin", "end"] -> rejected'],
          "ConvTranspose() Add() Slice()"),
+        # A Pad downstream of one, which is written as what the amounts are, or folded.
+        (f"q = Add (p, p) z = ConvTranspose <{S2}> (x, w) y = Pad (z, q)", X,
+         ['pad = "computed" -> rejected'], "ConvTranspose() Pad()"),
+        (f"z = ConvTranspose <{S2}> (x, w) y = Pad (z, p)", X, ['op = "Pad" -> rejected'],
+         "ConvTranspose(output_padding=[1,1])"),
         # What depends on the size.
         (f"y = MaxPool <{UPPER}, {K3}> (x)", OPEN, ['auto_pad = "SAME_UPPER" -> fallback'],
          "MaxPool(kernel_shape=[3,3],pads=[1,1,1,1])"),
@@ -533,6 +538,25 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
     assert not codes(mended)
+
+
+def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> None:
+    before = model(f"y = MaxPool <ceil_mode = 1, {K3}, {S2}> (x)", OPEN)
+    npu = target('ceil = ["over", "open"] -> rejected')
+    result = onnxpad.fix(before, target=npu)
+    assert result.findings[0].evidence["options"] == ["--shape", "--dim"]
+    assert result.next is not None
+    assert result.next.option == "--dim h=224 --dim w=224"
+    result = onnxpad.fix(before, target=npu, dims={"h": "32..1024"})
+    assert result.next is not None
+    assert result.next.option == "--dim w=224"
+
+
+def test_what_prevents_another_writing_is_told(target: Any) -> None:
+    both = [target('pads = "end" -> rejected'), target()]
+    before = model(f"y = Conv <pads = [0, 0, 1, 1], {S2}> (x, w)")
+    (found,) = onnxpad.fix(before, target=both, style="fold").findings
+    assert found.reason.endswith("with the given style and other target")
 
 
 def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:

@@ -235,6 +235,8 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (BARE + CELL + "when = { op = [] }\n", "op"),
         (BARE + CELL + 'when = { op = ["Pad", "Foo"] }\n', "Foo"),
         (BARE + CELL + 'when = {}\nadvice = "--shp"\n', "'--shape'"),
+        (BARE + CELL + 'when = {}\nadvice = "--style"\n', "advice"),
+        (BARE + CELL + 'when = {}\nspell = ["no_axes"]\n', "belongs at the top"),
         (BARE + 'cell = ["when"]\n', "cell[0]"),
         (BARE + CELL + "when = {}\nlimit = 1\n", "limit"),
         (BARE + CELL.replace("wrong", "rigth") + "when = {}\n", "'right'"),

@@ -25,8 +25,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     """
     files, is_full = report.files, view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [_severities(report)]
-    said += ["--verbose lists what stays"] * ([*shorter] != [*files])
+    said = [_severities(report), *["--verbose lists what stays"] * ([*shorter] != [*files])]
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
         said.append(f"{fixable:,} fixable with {fix}")
@@ -35,7 +34,8 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     groups = [*findings_groups(shorter), *errors, of_all]
     about = shown(files[0].path) if len(files) == 1 else counted(len(files), "file")
     about += for_targets(report.options.targets)
-    return Document("check", about, "; ".join(said), groups, by_path=True)
+    called = " --target ".join(("check", *map(shown, report.options.targets)))
+    return Document(called, about, "; ".join(said), groups, by_path=True)
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:

@@ -43,7 +43,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     taken_back = (*report.undone, *report.barred * is_full)
     return Document.of(
-        "fix",
+        " --target ".join(("fix", *map(shown, report.options.targets))),
         shown(report.name),
         _headline(report),
         [*_counts(report), *notes],

@@ -26,8 +26,7 @@ def targets_document(targets: Iterable[Target]) -> Document:
         rows.append((shown(target.full_name), how, *numbers, shown(target.title)))
     ends = (
         "as given, best: forms of padding that are right as they are, and in the best writing",
-        "onnxpad targets NAME tells of one, with -v all that is known of it",
-        "fix, check and show take --target",
+        "onnxpad targets NAME tells of one, -v all of it; fix, check and show take --target",
     )
     table = Table(("target", "known by", "as given", "best", "title"), rows)
     return Document("targets", "", "", [Group("", [table]), Group("", ends)])
@@ -48,14 +47,16 @@ def _summary(name: str, target: Target) -> Iterator[Group]:
     for topic, cells in found.items():
         wrong = [cell for cell in cells if cell.verdict != "right"]
         worst = min(wrong or cells, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
-        right = len(cells) - len(wrong)
         note = "" if worst.verdict == "right" else shown(worst.note) or shown(worst.text)
         told = _verdict(worst.verdict), shorten(note, 30, placeholder="...")
-        rows.append((topic.replace("_", " "), f"{right}/{len(cells)}", *told))
+        rows.append((topic.replace("_", " "), f"{len(cells) - len(wrong)}/{len(cells)}", *told))
+    known = [*chain.from_iterable(sites().values())] if name.endswith(".toml") else []
+    vain = (each for each in target.cells if known and not any(map(each.covers, known)))
+    idle = [f"  covers none of the {len(forms())} forms: {shown(each.text)}" for each in vain]
     write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
     tell = f"  all that is known: onnxpad targets {shlex.quote(name)} -v"
     topics = Table(("topic", "right", "or else", ""), rows)
-    yield Group("", [*_head(target), topics, write, tell])
+    yield Group("", [*_head(target), topics, *idle, write, tell])
 
 
 def _in_full(target: Target) -> Iterator[Group]:
@@ -68,9 +69,8 @@ def _in_full(target: Target) -> Iterator[Group]:
         topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)
     for topic, cells in topics.items():
         yield Group(topic.replace("_", " "), [line for each in cells for line in _cell(each)])
-    if target.facts:
-        facts = [f"  {shown(each.text)} ({shown(each.source)})" for each in target.facts]
-        yield Group("What no form can tell", facts)
+    facts = [f"  {shown(each.text)} ({shown(each.source)})" for each in target.facts]
+    yield Group("What no form can tell" * bool(facts), facts)
 
 
 def _head(target: Target) -> Iterator[str]:
