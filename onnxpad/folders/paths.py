@@ -43,7 +43,8 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             raise UsageError(f"{argument}: there is no .onnx file here{told}")
         models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
         above = os.path.join(root, "")  # noqa: PTH118
-        wholes = {each: f"{real(Path(each).parent)}{os.sep}{Path(each).name}" for each in models}
+        cut = {each: os.path.split(each) for each in models}
+        wholes = {each: f"{real(at or '.')}{os.sep}{name}" for each, (at, name) in cut.items()}
         inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
         if not inside:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
@@ -71,7 +72,13 @@ def fixes(
     if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
         what = "is a file" if folder.exists() else "is the name of a model"
         raise OutputError(f"{folder}: {what}; several models are written to a folder")
-    real = cache(os.path.realpath)
+    folders = cache(os.path.realpath)
+
+    def real(path: Path) -> str:
+        at, name = os.path.split(path)
+        whole = os.path.join(folders(at or "."), name)  # noqa: PTH118
+        return os.path.realpath(whole) if os.path.islink(whole) else whole  # noqa: PTH114
+
     if in_place:
         led = {real(each): each for each in reversed([*places])}
         return {model: Path(path) for path, model in reversed(led.items())}
@@ -84,7 +91,8 @@ def fixes(
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
-    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in results}
+    parents = {each.parent: each for each in results}.values()  # one file of each folder
+    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in parents}
     if folder and not any(os.access(home, os.W_OK) for home in homes):
         raise OutputError(f"{folder}: {min(homes)} is write-protected; name another folder")
     return {model: target for target, model in results.items()}

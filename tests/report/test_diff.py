@@ -1,7 +1,6 @@
 """A diff of graphs, applied to the nodes before, gives the nodes after; and what a line holds."""
 
 import re
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -43,13 +42,6 @@ def applied(before: list[str], diff: str) -> list[str]:
             assert line[0] == "+"
             after.append(line[1:])
     return after + before[at:]
-
-
-def of_main_graph(diff: str) -> str:
-    """The part of a diff before the hunks of bodies and functions."""
-    kept = takewhile(lambda line: not re.match(r"@@ .* @@ ", line), diff.splitlines())
-    lines = list(kept)
-    return "\n".join(lines) if len(lines) > 2 else ""
 
 
 def relu(name: str, alpha: float = 0.5) -> onnx.NodeProto:
