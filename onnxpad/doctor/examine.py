@@ -119,8 +119,7 @@ class Machine:
     def runtime(self) -> tuple[tuple[str, ...], str]:
         """The execution providers, and the CUDA version that onnxruntime is built for, or "".
 
-        Raises:
-            OnnxpadError: It cannot be imported.
+        Raises OnnxpadError if it cannot be imported.
         """
         cuda = pool.ask(Runtime.about, native.cuda_version)
         return pool.ask(Runtime.about, native.available_providers), cuda
