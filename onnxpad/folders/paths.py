@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
@@ -43,8 +43,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             raise UsageError(f"{argument}: there is no .onnx file here{told}")
         models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
         above = os.path.join(root, "")  # noqa: PTH118
-        cut = {each: os.path.split(each) for each in models}
-        wholes = {each: f"{real(at or '.')}{os.sep}{name}" for each, (at, name) in cut.items()}
+        wholes = {each: _in_folder(each, real) for each in models}
         inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
         if not inside:
             raise UsageError(f"{argument}: is in --output, where results are; name another folder")
@@ -75,8 +74,7 @@ def fixes(
     folders = cache(os.path.realpath)
 
     def real(path: Path) -> str:
-        at, name = os.path.split(path)
-        whole = os.path.join(folders(at or "."), name)  # noqa: PTH118
+        whole = _in_folder(path, folders)
         return os.path.realpath(whole) if os.path.islink(whole) else whole  # noqa: PTH114
 
     if in_place:
@@ -96,3 +94,9 @@ def fixes(
     if folder and not any(os.access(home, os.W_OK) for home in homes):
         raise OutputError(f"{folder}: {min(homes)} is write-protected; name another folder")
     return {model: target for target, model in results.items()}
+
+
+def _in_folder(path: str | Path, real: Callable[[str], str]) -> str:
+    """A path with the links of its folder followed, by `real`, but not a link that it is itself."""
+    folder, name = os.path.split(path)
+    return os.path.join(real(folder or "."), name)  # noqa: PTH118

@@ -185,11 +185,6 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
             yield f"{command} {dims if option == '--dim' else option}"
 
 
-def known_number(extent: Extent) -> int | None:
-    """A size or an amount that is a number; None for others."""
-    return extent if isinstance(extent, int) else None
-
-
 def _flat(pairs: ExtentPairs | None) -> tuple[int, ...] | None:
     """Amounts in ONNX order; None unless all are numbers."""
     numbers = numbers_of(pairs)
