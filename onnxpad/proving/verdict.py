@@ -250,7 +250,7 @@ def _proof(
 
 def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
     """Whether two models are written alike, byte for byte."""
-    if one.ByteSize() != other.ByteSize():
+    if len(one.graph.node) != len(other.graph.node):  # its size takes as long as its bytes
         return False
     first, second = (each.SerializeToString(deterministic=True) for each in (one, other))
     return bool(first == second)
