@@ -479,7 +479,7 @@ def schema_of(op: str, opset: int) -> Schema:
     if opset > int(newest):
         try:
             return described(onnx.defs.get_schema(op, opset, ""))
-        except onnx.defs.SchemaError:
+        except (onnx.defs.SchemaError, TypeError):  # or the opset is beyond 31 bits
             return _NONE
     listed = next((line for line in lines if line.startswith(f"{op} ")), " []")
     versions: list[Schema] = json.loads(listed.split(" ", 1)[1])

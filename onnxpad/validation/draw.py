@@ -368,8 +368,11 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the bodies of its functions in place of their calls, unless they are many."""
-    if not model.functions or unfolded(model) > _MOST_INLINED:
+    """The model with the bodies of its functions in place of their calls.
+
+    As it is where they are many, or call each other in a circle, which stops onnx dead.
+    """
+    if not model.functions or not 0 < unfolded(model) <= _MOST_INLINED:
         return model
     try:
         return onnx.inliner.inline_local_functions(model)

@@ -63,6 +63,8 @@ def broken() -> dict[str, onnx.ModelProto]:
     transposed = of("y = ConvTranspose <output_padding = [1]> (x, w)")
     transposed.graph.node[0].attribute[0].ref_attr_name = "none"
     sparse, weight, outputs = of(f"a = Relu (x) {same}"), of(CONV), of(f"o = Constant () {CONV}")
+    loop = of("y = Loop (x, , x) <b = some (int64 i, bool t) => (bool u) { u = Identity (t) }>")
+    loop.opset_import[0].version = 2**31
     sparse.graph.node[1].attribute[1].type = onnx.AttributeProto.SPARSE_TENSOR
     weight.graph.initializer[0].data_type = 99
     outputs.graph.node[0].ClearField("output")
@@ -88,6 +90,7 @@ def broken() -> dict[str, onnx.ModelProto]:
         "name of a dimension": renamed(of(CONV), "Qdm"),
         "name of a tensor": renamed(of("Qtn = Pad (x, p) y = Conv (Qtn, w)"), "Qtn"),
         "constant without an output": outputs,
+        "opset of more than 31 bits": loop,
     }
 
 

@@ -98,6 +98,8 @@ def test_functions_are_written_out_up_to_a_number_of_nodes() -> None:
     for depth, whole in ((15, True), (16, False)):
         model = calls(depth, "y = Neg (x)")
         assert (inlined(model) is not model) == whole == (2 ** (depth - 2) <= 10_000)
+    circle = calls(3, "y = f.F1 (x)")
+    assert inlined(circle) is circle
     with pytest.raises(UndrawableError):  # 2^40 are too many
         outline(calls(42, "y = Neg (x)"))
     assert outline(calls(42, "y = f.F40 (x)")).inputs[0].shape == ("N", "C")  # it calls itself

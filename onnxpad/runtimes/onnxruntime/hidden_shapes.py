@@ -299,8 +299,10 @@ class HiddenShapes:
     def _blocked(self, graph: Graph, dtype: int | None = None) -> Iterator[Harmed]:
         """What the pools of a graph read, perhaps of one element type alone, with the harm."""
         analysis = self._scopes[graph][0].analysis
-        pools = self._pools.get(graph) or [node for node in graph.nodes if node.op in BLOCKED]
-        for node in self._pools.setdefault(graph, pools):  # edits add none
+        if graph not in self._pools:  # edits add none
+            standard = filter(graph.names_standard, graph.nodes)
+            self._pools[graph] = [node for node in standard if node.op in BLOCKED]
+        for node in self._pools[graph]:
             if node.alive and dtype in {None, analysis.dtype(node.inputs[0])}:
                 with suppress(UnreadError):
                     op = read_window(graph, analysis, node)
