@@ -1,21 +1,21 @@
-"""The size of the product, by package, beside its limits and its goal.
+"""The size of the product, by package, beside its limits.
 
-`python -m tests.budget` prints the table; `--lower` writes the limits of `budget.toml` down to what
-is measured, and never up. Code lines are those with a token that is no docstring, comment or blank;
-a record is a class of fields (dataclass, NamedTuple, Struct, TypedDict).
+`python -m tests.budget` prints the table; `--write` sets the limits of `budget.toml` to the round
+numbers that leave each package half a step at least. Code lines are those with a token that is no
+docstring, comment or blank; a record is a class of fields (dataclass, NamedTuple, Struct,
+TypedDict).
 """
 
 import argparse
 import ast
 import io
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import tokenize
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,8 +25,8 @@ from onnx import save_model
 from tests.support import ROOT, W, one
 
 FILE: Final = ROOT / "tests" / "budget.toml"
-FIGURES: Final = ("code", "tokens", "records")
-"""What is limited by package."""
+STEPS: Final = {"code": 50, "tokens": 500}
+"""What is limited by package, and of what its limits are multiples."""
 
 _SKIPPED: Final = {
     tokenize.COMMENT,
@@ -102,13 +102,9 @@ def measured() -> dict[str, Size]:
     return sizes
 
 
-def total(packages: Sequence[str] | None = None) -> Size:
-    """The size of some packages together, or of all."""
-    whole = Size()
-    for name, size in measured().items():
-        if packages is None or name in packages:
-            whole = whole.plus(size)
-    return whole
+def total() -> Size:
+    """The size of all packages together."""
+    return Size(*map(sum, zip(*measured().values(), strict=True)))
 
 
 def python_lines() -> int:
@@ -140,42 +136,46 @@ def modules_of_fix() -> int:
 
 
 def budget() -> dict[str, Any]:
-    """The limits and goals."""
+    """The limits of all together, and of each package."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def _git(*words: str) -> str:
-    return subprocess.run(
-        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+def least(size: int, step: int) -> int:
+    """The lowest multiple of a step that is no less than a size."""
+    return -(-size // step) * step
 
 
-def budget_before() -> dict[str, Any] | None:
-    """The same as the last commit that is not the newest of its kind had it; None without git."""
-    name = FILE.relative_to(ROOT).as_posix()
-    try:
-        commits = _git("log", "-2", "--format=%H", "--", name).split()
-        shown = [_git("show", f"{each}:{name}") for each in commits]
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    now = FILE.read_text(encoding="utf-8")
-    before = [each for each in shown if each != now]  # the newest is what is there, or is edited
-    return tomllib.loads(before[0]) if before else None
+def wrong_limits(packages: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Limits that a package is above, that are more than a step above it, or that are not round."""
+    wrong = []
+    for name, size in measured().items():
+        for figure, step in STEPS.items():
+            limit, own = packages[name][figure], getattr(size, figure)
+            if limit % step or not 0 <= limit - least(own, step) <= step:
+                wrong.append(f"{name}: {own:,} {figure}, limit {limit:,}")
+    return wrong
+
+
+def with_limits(text: str) -> str:
+    """The text of `budget.toml` with limits that leave each package half a step or more."""
+    before, heading, _ = text.partition("[package]\n")
+    rows = []
+    for name, size in sorted(measured().items()):
+        limits = {key: least(getattr(size, key) + step // 2, step) for key, step in STEPS.items()}
+        told = ", ".join(f"{key} = {limit:_}" for key, limit in limits.items())
+        rows.append(f"{name} = {{ {told} }}\n")
+    return before + heading + "".join(rows)
 
 
 def table() -> str:
-    """Measured, limit and goal of each package, and of all."""
-    rows: list[tuple[str, ...]] = [
-        ("package", "lines", "goal", "code", "limit", "goal", "tokens", "limit", "records")
-    ]
+    """Measured and limit of each package, and of all."""
+    rows = [["package", "lines", "code", "limit", "tokens", "limit", "records"]]
     read = budget()
-    for name, row in read["package"].items():
-        size = measured().get(name, Size())
-        rows.append(_row(name, size, row.get("limit", {}), row["goal"]))
-    for name, row in read["sum"].items():
-        size = total([each for each in read["package"] if read["package"][each]["of"] in name])
-        rows.append(_row(name, size, {}, row["goal"]))
-    rows.append(_row("all", total(), read["limit"], read["goal"]))
+    limits = {**read["package"], "all": read["all"]}
+    for name, size in {**dict(sorted(measured().items())), "all": total()}.items():
+        code, tokens = (limits.get(name, {}).get(key, 0) for key in STEPS)
+        figures = (size.lines, size.code, code, size.tokens, tokens, size.records)
+        rows.append([name, *(f"{each:,}" for each in figures)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = [
         "  ".join(
@@ -184,59 +184,29 @@ def table() -> str:
         )
         for row in rows
     ]
-    limit, goal = read["limit"], read["goal"]
-    text.append(
-        f"\nlines over code: {total().lines / total().code:.2f} "
-        f"({limit['least_ratio']} to {limit['most_ratio']})"
-    )
-    for name, count in (("modules_of_fix", modules_of_fix()), ("test_lines", python_lines())):
-        told = name.replace("_", " ")
-        text.append(f"{told}: {count:,} (limit {limit[name]:,}, goal {goal[name]:,})")
+    text += [f"{key}: {found:,} of {limit:,}" for key, (found, limit) in whole().items()]
     return "\n".join(text)
 
 
-def _row(name: str, size: Size, limit: dict[str, int], goal: dict[str, int]) -> tuple[str, ...]:
-    def shown(values: dict[str, int], key: str) -> str:
-        return f"{values[key]:,}" if key in values else ""
-
-    return (
-        name,
-        f"{size.lines:,}",
-        shown(goal, "lines"),
-        f"{size.code:,}",
-        shown(limit, "code"),
-        shown(goal, "code"),
-        f"{size.tokens:,}",
-        shown(limit, "tokens"),
-        f"{size.records}" + (f" ({limit['records']})" if "records" in limit else ""),
-    )
-
-
-def lowered(text: str) -> str:
-    """The text of `budget.toml` with each limit down to what is measured."""
-    found = {**{f"package.{name}.limit": size for name, size in measured().items()}}
-    sizes: dict[str, dict[str, int]] = {name: size._asdict() for name, size in found.items()}
-    whole = {**total()._asdict(), "modules_of_fix": modules_of_fix(), "test_lines": python_lines()}
-    sizes["limit"] = whole
-    at, lines = "", list[str]()
-    for line in text.splitlines():
-        if heading := re.fullmatch(r"\[([\w.]+)]", line):
-            at = heading[1]
-        field = re.fullmatch(r"(\w+) = ([\d_]+)", line)
-        if field and field[1] in sizes.get(at, {}):
-            least = min(int(field[2]), sizes[at][field[1]])
-            lines.append(f"{field[1]} = {least:_}")
-        else:
-            lines.append(line)
-    return "\n".join(lines) + "\n"
+def whole() -> dict[str, tuple[int, int]]:
+    """What is found of all together, and its limit; of code and tokens, that is what limits sum to."""
+    read, size = budget(), total()
+    found = {
+        "lines": size.lines,
+        "records": size.records,
+        "modules_of_fix": modules_of_fix(),
+        "test_lines": python_lines(),
+        **{key: sum(row[key] for row in read["package"].values()) for key in STEPS},
+    }
+    return {key: (each, read["all"][key]) for key, each in found.items()}
 
 
 def main() -> None:
-    """Prints the table, or lowers the limits."""
+    """Prints the table, or sets the limits."""
     parser = argparse.ArgumentParser(prog="python -m tests.budget", description=__doc__)
-    parser.add_argument("--lower", action="store_true", help="lower the limits to what is measured")
-    if parser.parse_args().lower:
-        FILE.write_text(lowered(FILE.read_text(encoding="utf-8")), encoding="utf-8")
+    parser.add_argument("--write", action="store_true", help="set the limits")
+    if parser.parse_args().write:
+        FILE.write_text(with_limits(FILE.read_text(encoding="utf-8")), encoding="utf-8")
     print(table())
 
 

@@ -1,6 +1,7 @@
 """`python -m tests.manual` runs the blocks of the manual that the gate does not.
 
-It prints what it skipped, and why.
+It prints what it skipped, and why. `--write` writes what pages derive from the code, and what their
+console sessions print.
 
 A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum`,
 `olive` and `cluster` need these packages, `shell` a shell with `onnxpad`, and `output` is what
@@ -8,6 +9,8 @@ another block prints.
 """
 
 import argparse
+import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -21,6 +24,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -28,14 +32,16 @@ import typer
 
 import onnxpad
 from onnxpad.cli import COMMANDS, app
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
-from tests.support.manual import DOCS, Block, blocks
+from tests.support.manual import DOCS, Block, blocks, pages
 
 BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
 END: Final = "<!-- to here -->\n"
+_SESSION: Final = re.compile(r"(?<=^```console base\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 
 NEEDED: Final = {
     "torch": ("torch", "onnxscript"),
@@ -75,13 +81,18 @@ def generated() -> dict[str, str]:
     """The generated part of each page that has one."""
     codes = "".join(f"| {e.code} | {e.severity} | {e.title} |\n" for e in catalogue().values())
     codes = f"\n| code | severity | what is found |\n| --- | --- | --- |\n{codes}\n"
-    return {**options_texts(), "targets": targets_text(), "rules": codes}
+    made = {**options_texts(), "targets": targets_text(), "rules": codes}
+    return {**made, "explain": f"{_names_text(CONVENTIONS)}\n## Options\n{made['explain']}"}
 
 
 def targets_text() -> str:
     """The name of each version of each target."""
-    names = ", ".join(f"`{each.full_name}`" for each in every())
-    return f"\n{textwrap.fill(names, 120, break_on_hyphens=False)}.\n\n"
+    return f"{_names_text(each.full_name for each in every())}\n"
+
+
+def _names_text(names: Iterable[str]) -> str:
+    told = ", ".join(f"`{name}`" for name in names)
+    return f"\n{textwrap.fill(told, 120, break_on_hyphens=False)}.\n"
 
 
 @cache
@@ -136,17 +147,47 @@ def written(page: str, made: str) -> str:
     return before + BEGIN + made + END + after
 
 
+def recorded(texts: Mapping[str, str]) -> dict[str, str]:
+    """Pages by name, with what the commands of their console sessions print now."""
+    (target,) = blocks("toml", page="targets")
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path("models").symlink_to(ROOT / "models")  # a session may write
+        Path("npu.toml").write_text(target.text, encoding="utf-8")
+        with mock.patch.dict(os.environ, COLUMNS="80"):
+            return {name: _SESSION.sub(_session, text) for name, text in texts.items()}
+
+
+def _session(match: re.Match[str]) -> str:
+    """A session anew; what differs only from machine to machine stays as it was."""
+    told = []
+    for each in match[0].removeprefix("$ ").split("\n$ "):
+        command, _, before = each.rstrip().partition("\n")
+        now = onnxpad_runs(*shlex.split(command)[1:]).stdout.rstrip()
+        told.append(f"$ {command}\n{before if _measured(before) == _measured(now) else now}\n")
+    return "".join(told)
+
+
+def _measured(text: str) -> str:
+    """The text without times and rounding."""
+    return re.sub(r"\d+\.\d s\b|\de-0\d\b", "#", text)
+
+
+def path_of(page: str) -> Path:
+    """The file of a page."""
+    return ROOT / "README.md" if page == "README" else DOCS / f"{page}.md"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.manual",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--write", action="store_true", help="write the generated parts anew")
+    parser.add_argument("--write", action="store_true", help="write pages anew")
     if parser.parse_args(arguments).write:
-        for name, made in generated().items():
-            path = DOCS / f"{name}.md"
-            path.write_text(written(path.read_text(encoding="utf-8"), made), encoding="utf-8")
+        derived = {name: written(pages()[name], made) for name, made in generated().items()}
+        for name, text in recorded(pages() | derived).items():
+            path_of(name).write_text(text, encoding="utf-8")
         return 0
     outcomes = [*in_python(blocks("python")), *in_shell(blocks("sh"))]
     for said in outcomes:
@@ -235,7 +276,8 @@ def make_files(folder: Path) -> None:
     for node, name in zip(model.graph.node, NAMES, strict=True):
         node.name = name
     onnx.save(model, folder / "model.onnx")
-    onnxpad.fix(model, validate=False).save(folder / "model.fixed.onnx")
+    for name in ("model.fixed.onnx", "simplified.onnx"):
+        onnxpad.fix(model, validate=False).save(folder / name)
     feeds = {"input": np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype("f4")}
     (output,) = run(model, feeds)
     arrays: dict[str, Any] = {**feeds, "y": output}

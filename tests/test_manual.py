@@ -12,9 +12,9 @@ import pytest
 from onnxpad.finding import Assumption
 from onnxpad.options import OptionKeywords
 from onnxpad.report.manual import entry_of
-from tests.manual import generated, written
-from tests.support import MODELS, ROOT, W, one, onnxpad_runs
-from tests.support.manual import DOCS, ENVIRONMENTS, blocks, pages
+from tests.manual import generated, path_of, written
+from tests.support import MODELS, W, one, onnxpad_runs
+from tests.support.manual import ENVIRONMENTS, blocks, pages
 from tests.support.rows import each_row
 
 
@@ -23,10 +23,6 @@ def links(page: str) -> list[tuple[str, str]]:
     text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", pages()[page], flags=re.MULTILINE | re.DOTALL)
     found = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text)
     return [(path, anchor) for path, anchor in found if "://" not in path]
-
-
-def path_of(page: str) -> Path:
-    return ROOT / "README.md" if page == "README" else DOCS / f"{page}.md"
 
 
 def anchors(text: str) -> set[str]:
@@ -79,7 +75,9 @@ def test_every_block_names_its_environment() -> None:
 
 @each_row("page", generated())
 def test_what_is_generated_is_as_it_is_made(page: str) -> None:
-    assert pages()[page] == written(pages()[page], generated()[page]), "python -m tests.manual"
+    assert pages()[page] == written(pages()[page], generated()[page]), (
+        "python -m tests.manual --write"
+    )
 
 
 def test_words_and_keywords_have_their_places() -> None:

@@ -15,7 +15,10 @@ from tests.support import ROOT
 from tests.support.manual import pages
 
 HERE: Final = Path(__file__).parent
-PARTS: Final = ("onnxpad", "passes", "tests/__init__.py", "tests/case.py", "tests/support")
+PARTS: Final = (
+    *("onnxpad", "passes", "tests/__init__.py", "tests/budget.py", "tests/budget.toml"),
+    *("tests/case.py", "tests/support"),
+)
 """What the examples change, and what runs them."""
 
 MODEL: Final = "import onnx; onnx.save(onnx.parser.parse_model('''{}'''), 'same.onnx')"
@@ -74,7 +77,7 @@ class Checkout:
         """Applies a diff, as who contributes does."""
         apply = ["git", "apply", *options, str(diff)]
         done = subprocess.run(apply, cwd=self.root, capture_output=True, text=True, check=False)
-        assert not done.returncode, done.stderr
+        assert not done.returncode, f"to be made anew for what is there now: {done.stderr}"
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs Python in the checkout."""
@@ -99,6 +102,18 @@ def test_an_example_applies_and_works(name: str, checkout: Checkout) -> None:
         checkout.apply(HERE / f"{name}.diff", "--reverse")
     assert done.returncode == code, done.stdout + done.stderr
     assert told in done.stdout
+
+
+def test_all_examples_together_are_within_the_limits(checkout: Checkout) -> None:
+    for name in WORKS:
+        checkout.apply(HERE / f"{name}.diff")
+    over = "from tests.budget import budget, wrong_limits; print(wrong_limits(budget()['package']))"
+    try:
+        done = checkout.python("-c", over)
+    finally:
+        for name in reversed(WORKS):
+            checkout.apply(HERE / f"{name}.diff", "--reverse")
+    assert done.stdout == "[]\n", f"python -m tests.budget --write: {done.stdout}{done.stderr}"
 
 
 def test_the_page_names_each_example_and_shows_one() -> None:
