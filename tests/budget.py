@@ -189,7 +189,7 @@ def table() -> str:
 
 
 def whole() -> dict[str, tuple[int, int]]:
-    """What is found of all together, and its limit; of code and tokens, that is what limits sum to."""
+    """What is found of all together, and its limit; of code and tokens, the sum of limits is."""
     read, size = budget(), total()
     found = {
         "lines": size.lines,
