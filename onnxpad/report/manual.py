@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
@@ -59,7 +60,11 @@ def entry_of(word: str) -> tuple[str, str] | None:
     if key not in known and key in [*Reason]:
         return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
     ways = (each for title, each in known.items() if key in re.split(r"-+", title))
-    return known.get(key) or next(ways, None)
+    rows = re.findall(r"^\| `(.*)` \| (.*) \|$", page_text("targets"), re.M)  # fields of a form
+    fields = (e for e in rows if key.split("-")[0] in re.findall(r"\w+", e[0]))
+    return known.get(key) or next(
+        chain(ways, ((e[0].replace("`", ""), e[1]) for e in fields)), None
+    )
 
 
 def slug(heading: str) -> str:

@@ -35,15 +35,17 @@ def for_targets(names: Sequence[str]) -> str:
     """Targets in the versions that they mean, and how these are known; empty without any.
 
     >>> for_targets(["trt", "opencv@4"])
-    ', for tensorrt@10.1 (read) and opencv@4.14.0 (run)'
+    ', for tensorrt@10.1 (read; trt means it) and opencv@4.14.0 (run)'
     """
     said = []
     for name in names:
-        from onnxpad.targets.known_targets import load
+        from onnxpad.targets.known_targets import ALIASES, load
 
         with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-            name = f"{found.full_name} ({'run' if found.measured else 'read'})"
+            alias = f"; {name} means it" * (name.partition("@")[0].lower() in ALIASES)
+            known = "run" if found.measured else "read" if found.cells else "its file has no cell"
+            name = f"{found.full_name} ({known}{alias})"
         said.append(shown(name))
     return f", for {and_list(said)}" if said else ""
 
@@ -119,6 +121,12 @@ def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
 def labelled(item: Finding | Change) -> str:
     """The node of a change or finding with its operator: `conv1 (Conv)`."""
     return f"{shown(item.node)} ({shown(item.op_type)})"
+
+
+def source_of(finding: Finding) -> str:
+    """What says so of a target, where the words of the finding do not."""
+    source = str(finding.evidence.get("source") or "")
+    return f"; source: {shown(source)}" * (source not in f"{finding.message}{finding.reason}")
 
 
 _T = TypeVar("_T")

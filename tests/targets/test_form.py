@@ -28,7 +28,11 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
     placed = [each for each in placed if not each.pads_nothing]
     usual = asdict(Form("")) | USUAL
     return [
-        {name: each for name, each in asdict(form).items() if each != usual[name]}
+        {
+            name: each
+            for name, each in asdict(form).items()
+            if each != usual[name] and not name.endswith("amount")
+        }
         for form in placed
     ]
 
