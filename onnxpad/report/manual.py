@@ -60,11 +60,9 @@ def entry_of(word: str) -> tuple[str, str] | None:
     if key not in known and key in [*Reason]:
         return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
     ways = (each for title, each in known.items() if key in re.split(r"-+", title))
-    rows = re.findall(r"^\| `(.*)` \| (.*) \|$", page_text("targets"), re.M)  # fields of a form
-    fields = (e for e in rows if key.split("-")[0] in re.findall(r"\w+", e[0]))
-    return known.get(key) or next(
-        chain(ways, ((e[0].replace("`", ""), e[1]) for e in fields)), None
-    )
+    fields = re.findall(r"^\| (`.*`) \| (.*) \|$", page_text("targets"), re.M)  # of a form
+    rows = (each for each in fields if f"`{key.split('-')[0]}`" in each[0])
+    return known.get(key) or next(chain(ways, rows), None)
 
 
 def slug(heading: str) -> str:

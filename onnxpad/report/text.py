@@ -43,9 +43,9 @@ def for_targets(names: Sequence[str]) -> str:
 
         with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-            alias = f"; {name} means it" * (name.partition("@")[0].lower() in ALIASES)
-            known = "run" if found.measured else "read" if found.cells else "its file has no cell"
-            name = f"{found.full_name} ({known}{alias})"
+            known = "run" if found.measured else "read" if found.cells else "no cell: not known"
+            known += f"; {name} means it" * (name.partition("@")[0].lower() in ALIASES)
+            name = f"{found.full_name} ({known})"
         said.append(shown(name))
     return f", for {and_list(said)}" if said else ""
 
@@ -121,12 +121,6 @@ def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
 def labelled(item: Finding | Change) -> str:
     """The node of a change or finding with its operator: `conv1 (Conv)`."""
     return f"{shown(item.node)} ({shown(item.op_type)})"
-
-
-def source_of(finding: Finding) -> str:
-    """What says so of a target, where the words of the finding do not."""
-    source = str(finding.evidence.get("source") or "")
-    return f"; source: {shown(source)}" * (source not in f"{finding.message}{finding.reason}")
 
 
 _T = TypeVar("_T")

@@ -204,7 +204,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "rank": len(op.windows),
         "auto_pad": op.auto_pad,
         "pads": pads,
-        "amount": _amount(pairs, max(limits) if len(limits) == len(op.windows) else MOST),
+        "amount": _amount(pairs, max(limits, default=0) if len(limits) == len(op.windows) else MOST),
         "stride": max(each.stride for each in op.windows),
         "uneven": len({each.stride for each in op.windows}) > 1,
         "dilated": any(each.dilation > 1 for each in op.windows),

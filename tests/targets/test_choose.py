@@ -612,8 +612,12 @@ def test_the_restrictions_in_the_manual_are_met(tmp_path: Path) -> None:
     assert result.ok
     assert not codes(result)
     assert_same(before, result.model)
-    reflected = onnxpad.fix(model('y = Pad <mode = "reflect"> (x, p)'), target=npu)
-    assert codes(reflected) == ["PAD704"]
+
+
+def test_the_source_of_a_cell_with_a_note_is_told(target: Any) -> None:
+    before, npu = model("y = Pad (x, p)"), target('op = "Pad" -> rejected"\nnote = "none"\n#')
+    for result in (onnxpad.check(before, target=npu), onnxpad.show(before, "y", target=npu)):
+        assert "; source: its manual" in " ".join(str(result).split())
 
 
 def test_what_prevents_another_writing_is_told(target: Any) -> None:

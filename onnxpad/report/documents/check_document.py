@@ -13,15 +13,7 @@ from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Document, Group, Picture, View
 from onnxpad.report.layout import Screen, by_path, marked
-from onnxpad.report.text import (
-    command,
-    configurations,
-    for_targets,
-    labelled,
-    remarks,
-    shown,
-    source_of,
-)
+from onnxpad.report.text import command, configurations, for_targets, labelled, remarks, shown
 
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
@@ -59,9 +51,8 @@ def findings_groups(files: Sequence[FileReport], *, is_full: bool = False) -> It
         blocks = list[Block]()
         for each in sorted(file.findings, key=lambda each: -each.severity.rank):
             label = f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')}"
-            blocks.append(
-                f"{label} {labelled(each)}: {finding_text(each)}{source_of(each) * is_full}"
-            )
+            source = shown(each.source) * is_full
+            blocks.append(f"{label} {labelled(each)}: {finding_text(each)}{source}")
             blocks.append(Picture({"": partial(file.site, each.node)}))
         if blocks := [*blocks, *remarks(file)]:
             yield Group(shown(file.path), blocks)
