@@ -82,7 +82,7 @@ def _finding(
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
     known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
-    does = f"{title} {report.does}: {cell.said} [{known}]"
+    does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     user = context.user_options
@@ -101,10 +101,10 @@ def _finding(
             helps = _options(placed._replace(form=each), other, mends=mends)
             others.append((grade(other), not helps[0], len(others), each, other, helps))
     if others:
-        facts["tried"] = [f"{e.text}: {c.verdict}, {c.said}" for *_, e, c, _ in others]
+        facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for *_, e, c, _ in others]
         rank, *_, each, other, helps = min(others)
         if grade(TAKEN) < rank <= grade(cell):
-            writing += f"; the nearest is {each.text} ({other.said})"
+            writing += f"; the nearest is {each.text} ({other.note or other.text})"
             options, sizes = (options, sizes) if options else helps
     facts |= sizes | ({"options": options} if options else {})
     return Finding(

@@ -194,7 +194,8 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
     pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
     pads, windows = _side(pairs), [each for each in op.windows if isinstance(each, Window)]
-    limits = [each.extent // 2 for each in windows] if isinstance(op, WindowOp) else []
+    is_limited = isinstance(op, WindowOp) and 0 < len(windows) == len(op.windows)
+    most = max(each.extent // 2 for each in windows) if is_limited else MOST  # of SAME
     sides = [
         (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
         for each, pair, outer in zip(op.windows, own or none, before or none, strict=False)
@@ -204,7 +205,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "rank": len(op.windows),
         "auto_pad": op.auto_pad,
         "pads": pads,
-        "amount": _amount(pairs, max(limits, default=0) if len(limits) == len(op.windows) else MOST),
+        "amount": _amount(pairs, most),
         "stride": max(each.stride for each in op.windows),
         "uneven": len({each.stride for each in op.windows}) > 1,
         "dilated": any(each.dilation > 1 for each in op.windows),

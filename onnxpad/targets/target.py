@@ -145,11 +145,6 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
-    @property
-    def said(self) -> str:
-        """What it is about, as its file has it or by its conditions."""
-        return self.note or self.text
-
     def precedes(self, other: Cell) -> bool:
         """Whether it is about fewer forms than another cell, known as well, by their conditions."""
         both = self.measured == other.measured and self._within(other)
@@ -250,7 +245,6 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return frozenset({0, *(end for each in ranges for end in (each.least, each.most + 1))})
 
     def _cell(self, form: Form) -> Cell:
-        """The answer for a form whose amounts are known."""
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
         if not (found.measured or SELDOM & found.when.keys()):
             like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))

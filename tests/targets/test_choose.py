@@ -620,13 +620,6 @@ def test_the_source_of_a_cell_with_a_note_is_told(target: Any) -> None:
         assert "; source: its manual" in " ".join(str(result).split())
 
 
-def test_what_prevents_another_writing_is_told(target: Any) -> None:
-    both = [target('pads = "end" -> rejected'), target()]
-    before = model(f"y = Conv <pads = [0, 0, 1, 1], {S2}> (x, w)")
-    (found,) = onnxpad.fix(before, target=both, style="fold").findings
-    assert found.reason.endswith("with the given style and other target")
-
-
 def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:
     before = model(f"z = Pad (x, p)\na = Conv <{UPPER}, {S2}> (z, w)\ny = Relu (a)", OPEN)
     assert onnxpad.fix(before, validate=False, target=target()).next is None
