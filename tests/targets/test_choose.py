@@ -384,7 +384,7 @@ def test_a_pad_of_a_type_that_a_target_cannot_pad_is_folded() -> None:
     before = one(
         f"z = Pad (x, p) y = MaxPool <{K3}> (z)", inputs="uint8[1, 2, 8, 8] x", initializers=P
     )
-    assert [each.op_type for each in onnxpad.fix(before, target="tensorrt").model.graph.node] == [
+    assert [e.op_type for e in onnxpad.fix(before, target="tensorrt").model.graph.node] == [
         "MaxPool"
     ]
 
@@ -539,8 +539,6 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape", "--dim"])
     (site,) = onnxpad.show(before, target=npu).sites
     assert site.advice == (f"onnxpad fix MODEL --target {npu} --dim h=N --dim w=N",)
-    told = " ".join(str(onnxpad.show(before, target=npu)).split())
-    assert f"for 1 operator: {site.advice[0]}" in told
     gains = onnxpad.fix(before, target=npu, validate=False).next
     assert gains is not None
     assert (gains.option, gains.taken) == ("--dim h=224 --dim w=224", 1)
