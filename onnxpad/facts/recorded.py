@@ -205,15 +205,15 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
             declared = (None,) * len(shape)
             graph.declare(name, declared)
         wrong = [
-            f"axis {axis} has size {was} and not {size}"
+            f"axis {axis} has size {was} where the shape given has {size}"
             for axis, (size, was) in enumerate(zip(shape, declared, strict=False))
             if isinstance(was, int) and size not in {None, was}
         ]
         if len(shape) != len(declared):
-            wrong = [f"its rank is {len(declared)} and not {len(shape)}"]
+            wrong = [f"it has {len(declared)} axes where the shape given has {len(shape)}"]
         if wrong:
             told = f"input {name!r} is {_listed(declared)} in the model, so {and_list(wrong)}"
-            raise MismatchError(f"{told}; the shape given is {_listed(shape)}")
+            raise MismatchError(f"{told}: {_listed(shape)}")
         for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
             if size is not None and size != was:
                 yield (name, axis), Sizes(size, size)
