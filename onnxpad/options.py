@@ -13,6 +13,9 @@ from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import RUNTIME, UsageError, meant
 from onnxpad.finding import Trust
 
+OF_TARGETS = frozenset({"PAD703", "PAD704", "PAD705", "PAD706"})
+"""The codes of padding that targets do not take, or of which that is not known."""
+
 
 class Style(enum.StrEnum):
     """Where constant padding goes."""
@@ -136,8 +139,13 @@ class Options(Struct, frozen=True, kw_only=True):
         """Whether each padding is written as targets need it, which `targets.choose` finds."""
         return bool(self.target or self.target_only)
 
+    def rewrites(self, code: str) -> bool:
+        """Whether a code is one to rewrite; codes of what targets do not take are about reports."""
+        told = self.is_for_targets and bool(self.select) and OF_TARGETS.issuperset(self.select)
+        return self.chooses(code) or (told and not code.startswith(tuple(self.ignore)))
+
     def chooses(self, code: str) -> bool:
-        """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
+        """Whether a code is one to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)
         assert isinstance(self.ignore, tuple)
         chosen = not self.select or code.startswith(self.select)

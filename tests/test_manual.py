@@ -89,6 +89,8 @@ def test_words_and_keywords_have_their_places() -> None:
         assert f"\n## {word}\n" in pages()["glossary"]
     for word, title in (("open", "open size"), ("computed", "computed Pad"), ("pads", "pads")):
         assert (entry_of(word) or ("",))[0] == title
+    for field in ("wide", "ceil over"):  # of a form
+        assert f"`{field.split()[0]}`" in (entry_of(field) or ("",))[0]
     assert entry_of("nonsense") is None
 
 

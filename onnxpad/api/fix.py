@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import Arrays, ModelSource, Progress, Source, require_timeout
-from onnxpad.errors import RUNTIME, UsageError
+from onnxpad.errors import RUNTIME, UsageError, and_list
 from onnxpad.finding import Assumption, Change, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.process import gc_paused
 from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.registry import with_codes
+from onnxpad.rewrite.registry import every_pass, with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run, RunResult
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def fix(
         target_only: Whether onnxruntime need not run the result, which then may not be compared.
         strict: Whether to undo changes that rest on an assumption, such as finite data or `trust`.
         select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
-            stays, but `Pad`s that a change exposes to onnxruntime's optimiser are protected.
+            stays, but `Pad`s that a change exposes to onnxruntime's optimiser are protected. With a
+            target, PAD703 to PAD706 alone limit only what is reported.
         ignore: Codes or prefixes of codes to leave alone.
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.
@@ -163,6 +164,8 @@ def fix(
             again = fix(model, inputs=inputs, run_timeout=run_timeout, progress=progress, **options)
             return replace(again, warnings=(*again.warnings, f"{told}: {found}"))
         outcome, validation, barred = found
+    rewriting = {"PAD702", *(each.code for each in every_pass() if each.rewrites)}
+    idle = "" if any(map(chosen.rewrites, rewriting)) else and_list(chosen.select)
     findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
     codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take
     codes |= {each.code for each in findings if chosen.chooses(each.code)}
@@ -182,7 +185,7 @@ def fix(
         ranges=str(run.domain),
         dims={name: range(e.first, e.last + 1, e.step) for name, e in run.domain.given.items()},
         notes=run.notes,
-        warnings=run.warnings,
+        warnings=(*run.warnings, *[f"no code that rewrites is chosen ({idle})"] * bool(idle)),
         _graph=graph,
         _same_kind=same_kind,
         _contexts=[*run.left],
@@ -197,8 +200,7 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.choose import choose, targets_of
     from onnxpad.targets.findings import findings_after
 
-    choose(run)
-    return partial(findings_after, targets_of(run.options))
+    return partial(findings_after, targets_of(run.options), choose(run))
 
 
 def folded(

@@ -96,13 +96,9 @@ def _read_in(folder: Path) -> Read:
     from onnxpad.targets.known_targets import load
 
     path = path.relative_to(here) if path.is_relative_to(here) else path
-    text = toml.read_text(path)
-    table: Any = toml.tables_in(path, text)
-    for key in under:
-        table = table.get(key) if isinstance(table, dict) else None
-    if table is None:
+    keys = toml.parsed(path, toml.read_text(path), Keys, *under)
+    if keys is None:
         return None
-    keys = toml.parsed(Path(": ".join([str(path), *under])), table, Keys)
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())
     try:

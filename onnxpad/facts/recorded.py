@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given, whole_number
 from onnxpad.arithmetic.size import NMAX, Sizes
-from onnxpad.errors import MismatchError, UsageError, few, meant
+from onnxpad.errors import MismatchError, UsageError, and_list, few, meant
 from onnxpad.facts import LARGEST_SIZE, open_axes
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
@@ -204,15 +204,16 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
         if declared is None:
             declared = (None,) * len(shape)
             graph.declare(name, declared)
-        fits = len(shape) == len(declared) and all(
-            size is None or size == was or not isinstance(was, int)
-            for size, was in zip(shape, declared, strict=True)
-        )
-        if not fits:
-            raise MismatchError(
-                f"input {name!r} has {len(declared)} axes in the model, {_listed(declared)}; the "
-                f"shape given has {len(shape)}: {_listed(shape)}"
-            )
+        wrong = [
+            f"axis {axis} has size {was} where the shape given has {size}"
+            for axis, (size, was) in enumerate(zip(shape, declared, strict=False))
+            if isinstance(was, int) and size not in {None, was}
+        ]
+        if len(shape) != len(declared):
+            wrong = [f"it has {len(declared)} axes where the shape given has {len(shape)}"]
+        if wrong:
+            told = f"input {name!r} is {_listed(declared)} in the model, so {and_list(wrong)}"
+            raise MismatchError(f"{told}: {_listed(shape)}")
         for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
             if size is not None and size != was:
                 yield (name, axis), Sizes(size, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
@@ -59,7 +60,9 @@ def entry_of(word: str) -> tuple[str, str] | None:
     if key not in known and key in [*Reason]:
         return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
     ways = (each for title, each in known.items() if key in re.split(r"-+", title))
-    return known.get(key) or next(ways, None)
+    fields = re.findall(r"^\| (`.*`) \| (.*) \|$", page_text("targets"), re.M)  # of a form
+    rows = (each for each in fields if f"`{key.split('-')[0]}`" in each[0])
+    return known.get(key) or next(chain(ways, rows), None)
 
 
 def slug(heading: str) -> str:

@@ -86,7 +86,7 @@ def _sizes(findings: Iterable[Finding]) -> dict[str, str]:
     """An example of a size for each axis on which padding depends that targets do not take."""
     told: list[Any] = [each.evidence for each in findings if each.reason_code == Reason.TARGET]
     sized = (each["sizes"] for each in told if "--dim" in each.get("options", ()))
-    return {axis["name"]: _EXAMPLE for sizes in sized for axis in sizes}
+    return {e["name"]: _EXAMPLE if e["axis"] else "1" for sizes in sized for e in sizes}
 
 
 def _untaken(findings: Iterable[Finding]) -> int:

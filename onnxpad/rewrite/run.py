@@ -341,7 +341,7 @@ class Run:
     def _matches(self, context: Context, passes: Passes) -> Iterator[Found]:
         """What passes find, without a plan where that is barred or not chosen."""
         for kind in passes:
-            pass_, is_chosen = kind(), self.options.chooses(kind.code)
+            pass_, is_chosen = kind(), self.options.rewrites(kind.code)
             for match in findings(pass_, context):
                 if self._is_deciding and not match.decides:
                     continue

@@ -6,7 +6,8 @@ result. A padding gets the first way that is best for all targets, or stays as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
@@ -49,7 +50,19 @@ _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
 
 Forms = Mapping[tuple[str, str], Form]  # those of a model by the keys of each padding
 Replies = tuple[tuple[Target, Cell], ...]  # the fate of a form at each target
-Fate = tuple[Placed, Replies, Replies]  # that of a padding as it came, and as it is written
+Fate = tuple[Placed, Replies, Replies, Collection[Form]]  # as it came, is written, was tried
+
+_SPELLED: Mapping[str, tuple[str, set[object], object]] = {  # a field, what it is, and becomes
+    "kernel_shape": ("kernel_shape", {False}, True), "write_pads": ("silent", {True}, False),
+    "no_count_include_pad": ("count_include_pad", {True}, False),
+    "write_count_include_pad": ("count_written", {False}, True),
+    "no_output_padding": ("output_padding", {True}, False), "no_axes": ("axes", {True}, False),
+    "typed_amounts": ("raw", {True}, False), "no_valid": ("auto_pad", {"VALID"}, "NOTSET"),
+    "initializers": ("pad", {"constant-node"}, "constant"),  # of one field, the first is tried:
+    "no_empty_fill": ("fill", {"empty"}, "absent"), "value": ("fill", {"absent", "empty"}, "zero"),
+    "no_value": ("fill", {"zero"}, "absent"),
+}  # fmt: skip
+_PROTECTING = frozenset({"no_empty_fill", "no_valid"})  # from onnxruntime, what stays as it came
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -69,6 +82,19 @@ def answers_to(form: Form | None, *, targets: tuple[Target, ...]) -> Replies:
     return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
 
 
+@lru_cache(4096)
+def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
+    """The spellings with which targets that do not take a form may answer otherwise."""
+    found = dict[str, str]()
+    for target, cell in answers_to(form, targets=targets):
+        for name, (field, given, after) in _SPELLED.items():
+            if cell.verdict != "right" and getattr(form, field) in given:
+                other = target.cell(replace(form, **{field: after}))
+                if (field in cell.when and other is not cell) or grade(other) < grade(cell):
+                    found.setdefault(field, name)
+    return frozenset(found.values())
+
+
 def grade(cell: Cell) -> int:
     """How well a form is taken, the best first; what no padding mends does not count."""
     return _ORDER.index("limit" if cell.limit else cell.verdict)
@@ -84,24 +110,36 @@ def choose(run: Run) -> list[Fate]:
     trials = _Trials(run)
     given = [*forms_of(run.analysed())]
     groups = trials.grouped(given)
-    for way in _ways(trials.asked, trials.spelling):
-        if waiting := [each for each in groups if each.best[0] > _RIGHT]:
-            last = trials.written(way)
-            for each in waiting:
-                if (rank := each.rank(last, way)) < each.best:
-                    each.wanted, each.best = way, rank
+    spelling, more = frozenset[str](), trials.spelling
+    while more != spelling:  # then with what else those that are not taken could be spelled with
+        spelling = more
+        for way in _ways(trials.asked, spelling):
+            if waiting := [each for each in groups if each.best[0] > _RIGHT]:
+                last = trials.written(way)
+                for each in waiting:
+                    if (rank := each.rank(last, way)) < each.best:
+                        each.wanted, each.best = way, rank
+        waiting = [each for each in groups if each.best[0] > _RIGHT]
+        more = _consistent(spelling.union(*(each.spelled for each in waiting)))
     while True:  # what is no better beside all others as they are written stays as it came
         trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
         moved = (each for each in groups if each.wanted != trials.kept)
         vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
-        if not vain:
+        kept = [each for each in groups if each.wanted == trials.kept]
+        harmed = [each for each in kept if each.rank(last, each.wanted) > each.first]
+        said = trials.kept.spelling.union(*(each.spelled for each in harmed)) & _PROTECTING
+        if not vain and said == trials.kept.spelling:
             break
-        for each in vain:
+        trials.kept = replace(trials.kept, spelling=said)
+        for each in (*vain, *kept):
             each.wanted = trials.kept
     run.write_each(trials.wants, _passes(run.options))
     told = partial(answers_to, targets=trials.targets)
-    return [(each, told(each.form), told(_found(last, each.keys))) for each in given]
+    return [
+        (each, told(each.form), told(_found(last, each.keys)), trials.tried[each.keys])
+        for each in given
+    ]
 
 
 class _Trials:
@@ -114,9 +152,11 @@ class _Trials:
         """Takes the graph, and the options."""
         self._run, own = run, load("onnxruntime-cpu")  # where results are run
         self.wants: dict[str, Wanted] = {}
+        self.tried = defaultdict[object, dict[Form, None]](dict)  # by keys, in order
         self.targets, self.asked = targets_of(run.options), asked_of(run.options)
-        self.spelling = _spelling(self.targets)
-        self.kept = replace(KEPT, spelling=self.spelling & {"no_empty_fill", "no_valid"})
+        listed = chain.from_iterable(each.spell for each in self.targets)
+        self.spelling = _consistent({"constant_amounts", *listed})
+        self.kept = replace(KEPT, spelling=self.spelling & _PROTECTING)
         self._implied = () if run.options.target_only or own in self.targets else (own,)
 
     def grades(self, form: Form | None) -> list[int]:
@@ -161,10 +201,18 @@ class _Group:
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
         self.names, self.wanted = {*_names(found)}, trials.kept
-        self._keys, self._grades = [each.keys for each in found], trials.grades
+        self._keys, self._trials = [each.keys for each in found], trials
+        for each in found:
+            trials.tried[each.keys][each.form] = None
         self._given = [row for each in found for row in trials.grades(each.form)]
         self._is_asked = any(_CONCERNED[n](each.form) for n in trials.asked for each in found)
         self.best = self.first = _NEVER if self._is_asked else sorted(self._given, reverse=True)
+
+    @property
+    def spelled(self) -> frozenset[str]:
+        """The spellings that may mend a form that it came in, or that was tried."""
+        forms = {form for keys in self._keys for form in self._trials.tried[keys]}
+        return frozenset().union(*(_spellings(each, self._trials.targets) for each in forms))
 
     def rank(self, forms: Forms, way: Wanted) -> list[int]:
         """The grades of a result, the worst first; never where less is taken or known than before.
@@ -172,8 +220,11 @@ class _Group:
         Wrong may become unknown. Rejected may where options ask, or another spelling: an error is
         noticed, other numbers are not.
         """
+        found = [_found(forms, keys) for keys in self._keys]
+        for keys, form in zip(self._keys, found, strict=True):
+            self._trials.tried[keys].update({} if form is None else {form: None})
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
-        rows = [row for keys in self._keys for row in self._grades(_found(forms, keys))]
+        rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
             if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
                 return _NEVER
@@ -210,14 +261,13 @@ def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted
         yield replace(way, spelling=paired if way.symmetric_transpose else anew)
 
 
-def _spelling(targets: Iterable[Target]) -> frozenset[str]:
-    """What targets insist on; an empty third input of a `Pad` is neither there nor absent."""
-    insisted = {"constant_amounts", *chain.from_iterable(each.spell for each in targets)}
-    insisted |= {"no_empty_fill"} if insisted & {"value", "no_value"} else set()
+def _consistent(spelling: Set[str]) -> frozenset[str]:
+    """Spellings of which none undoes another; an empty third input is neither there nor absent."""
+    insisted = spelling | ({"no_empty_fill"} if spelling & {"value", "no_value"} else set())
     return frozenset(insisted - ({"no_value"} if "value" in insisted else set()))
 
 
 def _passes(options: Options) -> Passes:
     """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
-    passes = (*every_pass(), *[SpellPadding] * options.chooses(SpellPadding.code))
+    passes = (*every_pass(), *[SpellPadding] * options.rewrites(SpellPadding.code))
     return tuple(each for each in passes if each is not GuardPad or not options.target_only)

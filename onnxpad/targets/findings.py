@@ -12,8 +12,8 @@ from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
 from onnxpad.targets.choose import Fate, answers_to, asked_of, grade
-from onnxpad.targets.form import Placed, forms_of
-from onnxpad.targets.target import VERDICTS, Cell, Target
+from onnxpad.targets.form import Form, Placed, forms_of
+from onnxpad.targets.target import TAKEN, VERDICTS, Cell, Target
 
 
 class TargetReport:
@@ -53,37 +53,60 @@ WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "openc
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
 UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "openvino")
+_BETTER = "writing is known to be taken better"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
 def findings_before(fates: Iterable[Fate]) -> Iterator[Finding]:
     """Padding of the original that targets do not take; fixable where a choice mends it."""
-    for placed, came, best in fates:
+    for placed, came, best, tried in fates:
         for (target, cell), (_, now) in zip(came, best, strict=True):
             if cell.verdict != "right":
-                yield _finding(placed, target, cell, mends=grade(now) < grade(cell))
+                yield _finding(placed, target, cell, tried, mends=grade(now) < grade(cell))
 
 
-def findings_after(targets: tuple[Target, ...], contexts: Iterable[Context]) -> Iterator[Finding]:
+def findings_after(
+    targets: tuple[Target, ...], fates: Iterable[Fate], contexts: Iterable[Context]
+) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
-    found = ((each, answers_to(each.form, targets=targets)) for each in forms_of(contexts))
-    yield from findings_before((placed, cells, cells) for placed, cells in found)
+    known = {key: tried for placed, *_, tried in fates for key in placed.keys}
+    for each in forms_of(contexts):
+        cells = answers_to(each.form, targets=targets)
+        tried = next((known[key] for key in each.keys if key in known), {})
+        yield from findings_before([(each, cells, cells, tried)])
 
 
-def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Finding:
+def _finding(
+    placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool
+) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
     known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
     does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    if options := [*_options(placed, cell, facts, mends=mends)]:
-        facts["options"] = options
     user = context.user_options
-    given = [*asked_of(user), *[name for name in ("select", "ignore") if getattr(user, name)]]
+    given = [
+        *asked_of(user),
+        *["select"] * (not user.rewrites("")),
+        *["ignore"] * bool(user.ignore),
+    ]
     given += ["other target"] * (len(user.targets) > 1)
     beside = f" with the given {and_list(given)}" * bool(given)
-    writing = "padding mends it" if cell.limit else f"writing is known to be taken better{beside}"
+    writing = "padding mends it (onnxpad docs passes)" if cell.limit else f"{_BETTER}{beside}"
+    options, sizes = _options(placed, cell, mends=mends)
+    others = list[Any]()
+    for each in () if mends else tried:
+        if each != form and (other := target.cell(each)) is not cell:
+            helps = _options(placed._replace(form=each), other, mends=mends)
+            others.append((grade(other), not helps[0], len(others), each, other, helps))
+    if others:
+        facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for *_, e, c, _ in others]
+        rank, *_, each, other, helps = min(others)
+        if grade(TAKEN) < rank <= grade(cell):
+            writing += f"; the nearest is {each.text} ({other.note or other.text})"
+            options, sizes = (options, sizes) if options else helps
+    facts |= sizes | ({"options": options} if options else {})
     return Finding(
         report.code,
         report.severity if mends else report.stays,
@@ -97,14 +120,15 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     )
 
 
-def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) -> Iterator[str]:
-    """Options that may mend it: sizes, with their axes among the facts, and whom to trust."""
+def _options(placed: Placed, cell: Cell, *, mends: bool) -> tuple[list[str], dict[str, Any]]:
+    """Options that may mend it: sizes, with their axes as facts, and whom to trust."""
     context, node = placed.context, placed.node
-    op, words = context.read(node), context.sites.wording
+    op, words, found, facts = context.read(node), context.sites.wording, list[str](), {}
     is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
+    is_open |= any(False in cell.when.get(name, ()) for name in ("sized", "batched"))
     option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
-        yield from [option] * bool(option)
+        found += [option] * bool(option)
     else:
         read = map(context.read, (node, *placed.nodes))
         open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
@@ -114,8 +138,9 @@ def _options(placed: Placed, cell: Cell, facts: dict[str, Any], *, mends: bool) 
             shape = context.analysis.shape(node.inputs[0]) or ()
             axes = words.places(shape if "batched" in cell.when else shape[2:])
             facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
-            yield from context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
+            found += context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):
         refusal = context.sites.disagreement(op)
         trusting = context.options(refusal) if refusal else ()
-        yield from (each for each in trusting if each in BY_TRUST)
+        found += [each for each in trusting if each in BY_TRUST]
+    return found, facts

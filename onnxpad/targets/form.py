@@ -30,13 +30,15 @@ DTYPES: Mapping[int, str] = {
 }
 """Element types by their number in ONNX, by one name in every version of onnx."""
 
+MOST = 1 << 30  # of an amount that nothing limits
 Side = Literal["none", "equal", "end", "begin", "mixed", "open"]
 
 
 class Form(Struct, frozen=True, omit_defaults=True):
     """How one padding is written: of a window operator, or of a `Pad` that none takes.
 
-    The manual's page on targets explains each field; `pads` of SAME are what sizes make of it.
+    The manual's page on targets explains each field; `pads` of SAME are what sizes make of it, and
+    an amount that sizes decide is the most that it can be.
     """
 
     op: str
@@ -81,6 +83,8 @@ class Form(Struct, frozen=True, omit_defaults=True):
     count_written: bool = False
     wide: bool = False
     producer: str = ""
+    amount: int = 0
+    outer_amount: int = 0
 
     def key(self, *, exactly: bool) -> tuple[object, ...]:
         """Equal for two forms that are written alike, exactly or but for what seldom counts."""
@@ -98,7 +102,8 @@ class Form(Struct, frozen=True, omit_defaults=True):
     @property
     def said(self) -> dict[str, object]:
         """The fields that are not as in a form that says nothing but its operator."""
-        return {name: each for name, each in to_builtins(self).items() if name != "op"}
+        told = to_builtins(self).items()
+        return {name: each for name, each in told if name != "op" and each != MOST}
 
     @property
     def text(self) -> str:
@@ -177,6 +182,7 @@ def _forms(context: Context) -> Iterator[Placed]:
             amounts = pad.extents_over(len(shape)) if shape else None
             found = _told(context, pad.node, pad.data) | {"rank": len(shape or ()), "silent": True}
             found |= _of_pads(context, Front(((pad.node,),), amounts), (amounts or ())[:2], "Pad")
+            found["amount"] = found["outer_amount"]
             sized = shape is not None and all(isinstance(size, int) for size in shape[2:])
             found["sized"] = sized and found["outer"] != "open"
             yield Placed(context, pad.node, Form(**found))
@@ -186,8 +192,10 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
     """The fields of an operator, but for those of `Pad`s in front of it."""
     own, before = numbers_of(site.own), numbers_of(site.front.amounts)
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
-    pads, none = _side(op.pads if is_written else own), ((0, 0),) * len(op.windows)
-    windows = [each for each in op.windows if isinstance(each, Window)]
+    pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
+    pads, windows = _side(pairs), [each for each in op.windows if isinstance(each, Window)]
+    is_limited = isinstance(op, WindowOp) and 0 < len(windows) == len(op.windows)
+    most = max(each.extent // 2 for each in windows) if is_limited else MOST  # of SAME
     sides = [
         (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
         for each, pair, outer in zip(op.windows, own or none, before or none, strict=False)
@@ -197,6 +205,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "rank": len(op.windows),
         "auto_pad": op.auto_pad,
         "pads": pads,
+        "amount": _amount(pairs, most),
         "stride": max(each.stride for each in op.windows),
         "uneven": len({each.stride for each in op.windows}) > 1,
         "dilated": any(each.dilation > 1 for each in op.windows),
@@ -252,6 +261,7 @@ def _of_pads(
         "pad": source if all(constants) else "computed",
         "mode": min({pad.mode for pad in read} - {"constant"}, default="constant"),
         "outer": _side(numbers_of(front.amounts)),
+        "outer_amount": _amount(numbers_of(front.amounts)),
         "negative": any(min(pair) < 0 for pad in read for pair in pad.constant_amounts or ()),
         "beyond": is_padded(others),
         "fill": _fill(context, nodes[0]),
@@ -306,6 +316,11 @@ def _side(pairs: Pairs | None) -> Side:
     begins = any(begin > end for begin, end in pairs)
     ends = any(begin < end for begin, end in pairs)
     return "mixed" if begins and ends else "begin" if begins else "end" if ends else "equal"
+
+
+def _amount(pairs: Pairs | None, most: int = MOST) -> int:
+    """The greatest amount on any side; where sizes decide it the most that there can be."""
+    return most if pairs is None else max([0, *chain(*pairs)])
 
 
 def _ceil(site: Site) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.target import DATA, REST, Cell, Target
-from onnxpad.targets.toml_file import parsed, read_text, tables_in
+from onnxpad.targets.toml_file import parsed, read_text
 
 ALIASES = {  # other names that people type, by the name of the target that each means
     "trt": "tensorrt", "ov": "openvino", "dml": "directml", "ort": "onnxruntime-cpu",
@@ -67,7 +67,8 @@ def target_in(path: Path, text: str) -> Target:
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing.
     """
-    said = parsed(path, tables_in(path, text), Target)
+    said = parsed(path, text, Target)
+    assert said is not None
     cells = list[Cell]()
     for cell in sorted(said.cells, key=lambda cell: not cell.measured):
         cell = replace(cell, version=cell.version or said.version)

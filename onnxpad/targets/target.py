@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import filter as fitting
 from functools import cache, cached_property
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -66,6 +67,7 @@ def _some(kind: Any) -> Any:
 
 _OF_ATTRIBUTE = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
 
+_AMOUNTS = "amount", "outer_amount"
 _KINDS = {each.name: _some(each.type) for each in fields(Form)}
 _KINDS["dtype"] = _some(Literal["", *DTYPES.values()])
 
@@ -159,7 +161,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         """Whether a form fulfils all conditions; what is not right of a `Pad` is so of each."""
         said = self.when
         if said.get("op") == ("Pad",) != (form.op,) and form.pad and self.verdict != "right":
-            form = replace(form, op="Pad", domain="", rank=form.rank + 2)
+            form = replace(form, op="Pad", domain="", rank=form.rank + 2, amount=form.outer_amount)
         if form.domain and "op" in said and "domain" not in said:
             return False
         when = USUAL | said if self.exact else said
@@ -220,7 +222,29 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         """The answer of the first cell that covers a form; a window without padding is taken.
 
         Models also answer for forms that differ in what seldom counts, unless a cell speaks of it.
+        Nothing is known where sizes decide an amount with which the answer changes.
         """
+        found = [*map(self._cell, self._at_amounts(form))]
+        return found[0] if len({each.verdict for each in found}) == 1 else OPEN
+
+    def _at_amounts(self, form: Form) -> list[Form]:
+        """A form with each amount that cells tell apart, of those that it can have."""
+        sides = (form.amount, form.pads), (form.outer_amount, form.outer)
+        own, outer = (
+            [each for each in self._amounts if each <= most] if side == "open" else [most]
+            for most, side in sides
+        )
+        pairs = zip(outer, outer, strict=True) if form.op == "Pad" else product(own, outer)
+        return [replace(form, amount=each, outer_amount=before) for each, before in pairs]
+
+    @cached_property
+    def _amounts(self) -> frozenset[int]:
+        """The least amount, and those at which conditions begin to hold or end to."""
+        said = (_values(each.when.get(name, ())) for each in self.cells for name in _AMOUNTS)
+        ranges = [each if isinstance(each, Range) else Range(each, each) for each in chain(*said)]
+        return frozenset({0, *(end for each in ranges for end in (each.least, each.most + 1))})
+
+    def _cell(self, form: Form) -> Cell:
         found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
         if not (found.measured or SELDOM & found.when.keys()):
             like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
@@ -243,6 +267,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
 REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")
 TAKEN = Cell(verdict="right", when={}, source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
+OPEN = Cell(verdict="unknown", when={}, note="sizes decide whether its amounts are taken")
 
 
 @cache

@@ -41,29 +41,25 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def tables_in(path: Path, text: str) -> dict[str, Any]:
-    """The tables of a file, whatever they are.
+def parsed(path: Path, text: str, kind: type[T], *under: str) -> T | None:
+    """What a file says, as a record; None without a table in it of the names given.
 
     Raises:
-        UsageError: It is no TOML: with the line, where that is known.
+        UsageError: It is no TOML, told with the line, where that is known; or a key or value means
+            nothing: with its place, such as `cell[0].verdict`, lists counted from 0, and with those
+            that there are.
     """
     try:
-        return tomllib.loads(text)
+        tables: Any = tomllib.loads(text)
     except (RecursionError, ValueError) as error:  # tables too deep, a number too long
         raise UsageError(f"{path}: {error}") from None
-
-
-def parsed(path: Path, tables: object, kind: type[T]) -> T:
-    """What tables of a file say, as a record; `path` is the name of the file in errors.
-
-    Raises:
-        UsageError: A key or value means nothing: with its place, such as `cell[0].verdict`, lists
-            counted from 0, and with those that there are.
-    """
+    for key in under:
+        tables = tables.get(key) if isinstance(tables, dict) else None
     try:
-        return convert(tables, kind)
+        return None if tables is None else convert(tables, kind)
     except ValidationError as error:
-        raise UsageError(": ".join(filter(None, (str(path), *invalid(error, kind))))) from None
+        said = filter(None, (str(path), *under, *invalid(error, kind)))
+        raise UsageError(": ".join(said)) from None
 
 
 def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:

@@ -171,7 +171,7 @@ def test_equal_names_are_trusted_on_request_only() -> None:
         ({"x": "1,2"}, {}, ["'x'", "3 axes", "N,height,?", "has 2", "1,2"]),
         ({"q": "1,2"}, {}, ["'q'", "'x', 'z'"]),
         ({"": "1,2,3"}, {}, ["'x', 'z'; name the one that it is for"]),
-        ({"z": "1,5"}, {}, ["'z'", "4", "5"]),
+        ({"z": "1,5"}, {}, ["'z'", "axis 1 has size 4 where", "has 5"]),
         ({"z": "0,4"}, {}, ["'z'", "'0'"]),
         ({"z": f"{2**31},4"}, {}, [str(2**31)]),
         ({"z": f"{'9' * 5000},4"}, {}, ["is no size"]),

@@ -14,6 +14,7 @@ import onnxpad
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import OptionKeywords
 from tests.support import assert_same, attributes, one, parsed
+from tests.support.manual import blocks
 from tests.support.rows import each_row, one_in
 
 X: Final = "float[1, 2, 8, 8] x"
@@ -139,6 +140,14 @@ COUNTED: Final = f"y = AveragePool <count_include_pad = 1, {K3}, PADS> (x)"
          ['pad = "computed" -> rejected'], "ConvTranspose() Pad()"),
         (f"z = ConvTranspose <{S2}> (x, w) y = Pad (z, p)", X, ['op = "Pad" -> rejected'],
          "ConvTranspose(output_padding=[1,1])"),
+        # No more than some amount on a side, of an operator and of a Pad.
+        ("a = Conv <pads = [0, 0, 2, 2]> (x, w) y = Conv <pads = [1, 1, 1, 1]> (a, w)", X,
+         ['op = "Conv", amount = { min = 2 } -> wrong'],
+         "Pad() Conv(pads=[0,0,0,0]) Conv(pads=[1,1,1,1])"),
+        ("z = Pad (x, p) y = Conv (z, w)", X, ['op = "Pad", amount = 1 -> rejected'],
+         "Conv(pads=[0,0,1,1])"),
+        ("z = Pad (x, p) y = Conv (z, w)", X, ['op = "Conv", amount = { min = 1 } -> rejected'],
+         "Pad() Conv()"),
         # What depends on the size.
         (f"y = MaxPool <{UPPER}, {K3}> (x)", OPEN, ['auto_pad = "SAME_UPPER" -> fallback'],
          "MaxPool(kernel_shape=[3,3],pads=[1,1,1,1])"),
@@ -185,8 +194,9 @@ def test_what_is_spelled(
     for each in before.graph.initializer:
         if each.name == "p" and expected == "Pad typed":
             each.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(each), "p"))
-    npu = target(f"{cell} -> rejected", spell=[spell])
-    result = onnxpad.fix(before, target=npu)
+    result = onnxpad.fix(before, target=target(f"{cell} -> rejected", spell=[spell]))
+    npu = target(f"{cell} -> rejected")  # tried by itself, listed or not
+    assert onnxpad.fix(before, target=npu).model == result.model
     last = result.model.graph.node[-1]
     if last.op_type != "Pad":
         assert nodes(result.model) == [expected]
@@ -374,9 +384,8 @@ def test_a_pad_of_a_type_that_a_target_cannot_pad_is_folded() -> None:
     before = one(
         f"z = Pad (x, p) y = MaxPool <{K3}> (z)", inputs="uint8[1, 2, 8, 8] x", initializers=P
     )
-    assert [each.op_type for each in onnxpad.fix(before, target="tensorrt").model.graph.node] == [
-        "MaxPool"
-    ]
+    (pool,) = onnxpad.fix(before, target="tensorrt").model.graph.node
+    assert pool.op_type == "MaxPool"
 
 
 def test_several_targets_take_the_result(target: Any) -> None:
@@ -529,8 +538,6 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape", "--dim"])
     (site,) = onnxpad.show(before, target=npu).sites
     assert site.advice == (f"onnxpad fix MODEL --target {npu} --dim h=N --dim w=N",)
-    told = " ".join(str(onnxpad.show(before, target=npu)).split())
-    assert f"for 1 operator: {site.advice[0]}" in told
     gains = onnxpad.fix(before, target=npu, validate=False).next
     assert gains is not None
     assert (gains.option, gains.taken) == ("--dim h=224 --dim w=224", 1)
@@ -552,11 +559,62 @@ def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> N
     assert result.next.option == "--dim w=224"
 
 
-def test_what_prevents_another_writing_is_told(target: Any) -> None:
-    both = [target('pads = "end" -> rejected'), target()]
-    before = model(f"y = Conv <pads = [0, 0, 1, 1], {S2}> (x, w)")
-    (found,) = onnxpad.fix(before, target=both, style="fold").findings
-    assert found.reason.endswith("with the given style and other target")
+@each_row(
+    ("text", "cell", "code"),
+    [
+        (f"y = Conv <{UPPER}, {S2}> (x, w)", "amount = { min = 2 }", ""),  # never more than 1
+        (f"y = Conv <{UPPER}, {S2}> (x, w)", "amount = 1", "PAD706"),
+        (f"y = Conv <{UPPER}, {S2}> (x, w)", "amount = { max = 1 }", "PAD704"),
+        ("q = Shape (x) r = Concat <axis = 0> (q, q) y = Pad (x, r)", "amount = 9", "PAD706"),
+    ],
+)
+def test_an_amount_that_sizes_decide_is_not_known_to_be_taken(
+    text: str, cell: str, code: str, target: Any
+) -> None:
+    found = onnxpad.check(model(text, OPEN), target=target(f"{cell} -> rejected")).findings
+    assert [each.code for each in found if each.code > "PAD7"] == [code] * bool(code)
+
+
+def test_what_the_nearest_writing_lacks_is_told(target: Any) -> None:
+    pools = 'op = "AveragePool", pads = ["end", "begin"] -> rejected'
+    npu = target('auto_pad = "SAME_UPPER" -> rejected', pools, "batched = false -> rejected")
+    for text, inputs, asks in (
+        (f"y = AveragePool <{K3}, {S2}, {UPPER}> (x)", X, False),
+        (f"y = Conv <{S2}, {UPPER}> (x, w)", "float[n, 2, 8, 8] x", True),
+    ):
+        result = onnxpad.fix(model(text, inputs), target=npu, validate=False)
+        (found,) = result.findings
+        named = "batched false" if asks else "op AveragePool, pads end or begin"
+        assert found.reason.count(named) == 1
+        assert named in str(found.evidence["tried"])
+        assert ("options" in found.evidence) is asks
+        assert (result.next is not None) is asks
+        if result.next is not None:
+            assert result.next.option == "--dim n=1"
+            assert not onnxpad.fix(model(text, inputs), target=npu, dims={"n": 1}).findings
+
+
+def test_the_restrictions_in_the_manual_are_met(tmp_path: Path) -> None:
+    (block,) = blocks("toml", page="targets")
+    npu = str(tmp_path / "npu.toml")
+    Path(npu).write_text(block.text, encoding="utf-8")
+    text = f"""
+        a = Conv <{UPPER}, {S2}> (x, w) b = MaxPool <{UPPER}, {S2}, {K3}> (a)
+        c = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], {S2}> (b, w)
+        d = MaxPool <ceil_mode = 1, {K3}, {S2}> (c) y = Conv <pads = [8, 8, 8, 8]> (d, w)
+    """
+    before = model(text, "float[1, 2, 32, 32] x")
+    assert len({each.node for each in onnxpad.check(before, target=npu).findings}) == 5
+    result = onnxpad.fix(before, target=npu)
+    assert result.ok
+    assert not codes(result)
+    assert_same(before, result.model)
+
+
+def test_the_source_of_a_cell_with_a_note_is_told(target: Any) -> None:
+    before, npu = model("y = Pad (x, p)"), target('op = "Pad" -> rejected"\nnote = "none"\n#')
+    for result in (onnxpad.check(before, target=npu), onnxpad.show(before, "y", target=npu)):
+        assert "; source: its manual" in " ".join(str(result).split())
 
 
 def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:
@@ -575,6 +633,20 @@ def test_select_and_ignore_hold_for_spellings(target: Any) -> None:
         assert not onnxpad.fix(before, **chosen).changes
         (found,) = onnxpad.check(before, **chosen).findings
         assert (found.code, bool(found.reason)) == ("PAD704", True)
+
+
+def test_codes_of_targets_alone_select_what_is_told_and_not_what_is_rewritten(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    chosen: OptionKeywords = {"target": target('auto_pad = "SAME_UPPER" -> wrong')}
+    chosen["select"] = ["PAD703", "PAD704"]
+    (found,) = onnxpad.check(before, **chosen).findings
+    assert (found.code, found.fixable) == ("PAD703", True)
+    result = onnxpad.fix(before, **chosen)
+    assert nodes(result.model) == ["Conv(pads=[0,0,1,1])"]
+    assert not result.warnings
+    idle = onnxpad.fix(before, select=["PAD703"])
+    assert not idle.changed
+    assert idle.warnings
 
 
 EMPTY: Final = 'fill = "empty" -> rejected'
@@ -601,8 +673,11 @@ def test_a_pad_is_protected_as_spellings_allow(
     before = model(f"z = Pad (x, p{fill}) y = MaxPool <{K3}> (z)")
     asked: list[OptionKeywords] = [{}, {"style": "pad"}]
     for options in asked:
+        options["target"] = target(*cells)
+        alone = onnxpad.fix(before, **options).model
         options["target"] = target(*cells, spell=spell)
         result = onnxpad.fix(before, **options)
+        assert alone == result.model
         pad, pool = result.model.graph.node
         assert result.ok
         assert [each or "empty" for each in pad.input[1:]] == written[:-1]
@@ -623,6 +698,35 @@ class DropZeroPads(onnxpad.Pass):
 
     def rewrite(self, match: Any, context: onnxpad.Context) -> None:
         context.graph.set_attributes(match.plan, {"pads": None})
+
+
+class SplitWidePads(onnxpad.Pass):
+    """Pads above 1, of which the rest goes into a `Pad`."""
+
+    code = "ACME002"
+
+    def find(self, context: onnxpad.Context) -> Iterator[Any]:
+        for op in context.windows():
+            if max(map(max, op.pads)) > 1:
+                yield self.found(context, op.node, "wide pads", op)
+
+    def rewrite(self, match: Any, context: onnxpad.Context) -> None:
+        graph, (ends, op) = context.graph, (np.array(match.plan.pads).T, match.plan)
+        rest = np.pad(ends - ends.clip(max=1), ((0, 0), (2, 0))).reshape(-1)
+        given = [op.data, graph.add_initializer(rest, "rest")]
+        graph.set_input(op.node, 0, graph.insert("Pad", given, {}, before=op.node, name="before"))
+        graph.set_attributes(op.node, {"pads": ends.clip(max=1).reshape(-1).tolist()})
+
+
+def test_pads_that_a_pass_of_a_user_splits_are_not_folded_again(target: Any) -> None:
+    before = model("y = Conv <pads = [2, 2, 2, 2]> (x, w)")
+    npu = target('op = "Conv", amount = { min = 2 } -> rejected')
+    with onnxpad.registered(SplitWidePads):
+        result = onnxpad.fix(before, target=npu)
+        assert nodes(result.model) == ["Pad()", "Conv(pads=[1,1,1,1])"]
+        assert not result.undone
+        assert not result.untaken
+        assert not onnxpad.fix(result.model, target=npu).changed
 
 
 def test_passes_of_users_run_beside_targets(target: Any) -> None:

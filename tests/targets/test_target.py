@@ -13,7 +13,7 @@ from onnxpad.targets import target as targets
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, every, known, load, target_in
 from onnxpad.targets.target import Spelling, Target
-from onnxpad.targets.toml_file import LARGEST, read_text, tables_in
+from onnxpad.targets.toml_file import LARGEST, parsed, read_text
 from tests.support.manual import blocks, pages
 from tests.support.rows import each_row
 
@@ -285,7 +285,7 @@ def block_of_spellings() -> str:
 )
 def test_what_is_no_toml(text: str) -> None:
     with pytest.raises(UsageError):
-        tables_in(Path("f.toml"), text)
+        parsed(Path("f.toml"), text, Target)
 
 
 def long(path: Path) -> None:

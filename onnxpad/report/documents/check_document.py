@@ -31,7 +31,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         said.append(f"{fixable:,} fixable with {fix}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
     of_all = Group("", [*configurations(each.config for each in files)])
-    groups = [*findings_groups(shorter), *errors, of_all]
+    groups = [*findings_groups(shorter, is_full=is_full), *errors, of_all]
     about = shown(files[0].path) if len(files) == 1 else counted(len(files), "file")
     about += for_targets(report.options.targets)
     called = " --target ".join(("check", *map(shown, report.options.targets)))
@@ -45,13 +45,14 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
     return replace(file, findings=tuple(listed))
 
 
-def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
+def findings_groups(files: Sequence[FileReport], *, is_full: bool = False) -> Iterator[Group]:
     """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
         blocks = list[Block]()
         for each in sorted(file.findings, key=lambda each: -each.severity.rank):
             label = f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')}"
-            blocks.append(f"{label} {labelled(each)}: {finding_text(each)}")
+            source = shown(each.source) * is_full
+            blocks.append(f"{label} {labelled(each)}: {finding_text(each)}{source}")
             blocks.append(Picture({"": partial(file.site, each.node)}))
         if blocks := [*blocks, *remarks(file)]:
             yield Group(shown(file.path), blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
@@ -164,7 +165,9 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
-        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
+        yield "fix", f"{does} it ({each.code}): {finding_text(each)}{shown(each.source)}"
+        tried: Any = each.evidence.get("tried", ())
+        yield from zip(["tried", *[""] * len(tried)], map(shown, tried), strict=False)
     if not is_checked and site.kind != "malformed":
         yield "fix", "not known, since check cannot read the model"
     elif not site.findings:

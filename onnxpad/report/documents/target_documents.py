@@ -52,7 +52,7 @@ def _summary(name: str, target: Target) -> Iterator[Group]:
         rows.append((topic.replace("_", " "), f"{len(cells) - len(wrong)}/{len(cells)}", *told))
     known = [*chain.from_iterable(sites().values())] if name.endswith(".toml") else []
     vain = (each for each in target.cells if known and not any(map(each.covers, known)))
-    idle = [f"  covers none of the {len(forms())} forms: {shown(each.text)}" for each in vain]
+    idle = [f"  none of these forms, though models may have it: {shown(e.text)}" for e in vain]
     write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
     tell = f"  all that is known: onnxpad targets {shlex.quote(name)} -v"
     topics = Table(("topic", "right", "or else", ""), rows)
@@ -77,7 +77,8 @@ def _head(target: Target) -> Iterator[str]:
     yield f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
     found, measured = target.standing, sum(cell.measured for cell in target.cells)
     yield f"  {found.given} of {counted(found.forms, 'form')} right as given, {found.best} at best"
-    yield f"  {measured} of {len(target.cells)} cells measured, the others read or inferred"
+    told = "measured, the others read or inferred" if target.cells else "say anything of it"
+    yield f"  {measured} of {len(target.cells)} cells {told}"
 
 
 def _cell(cell: Cell) -> Iterator[str]:
