@@ -23,7 +23,7 @@ from tests.support import ROOT, W, forks, one
 ORDER: Final = (
     # Values that import nothing of the package but one another.
     "errors", "finding", "reasons",
-    "arguments", "options", "declared",
+    "arguments", "options", "declared", "toml_file",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
@@ -238,8 +238,7 @@ LEAVES: Final = (
     "report.ci",
     "report.diff", "report.manual", "folders",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands",
-    "targets.toml_file",
+    "cli.explain_command", "cli.rule_commands", "toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",
     # What follows where a validation fails.

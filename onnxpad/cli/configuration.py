@@ -91,8 +91,8 @@ def _read_in(folder: Path) -> Read:
         with path.open("rb") as file:
             if not _TABLE.search(file.read(1 << 20)):
                 return None
+    from onnxpad import toml_file as toml
     from onnxpad.rewrite.registry import every_code
-    from onnxpad.targets import toml_file as toml
     from onnxpad.targets.known_targets import load
 
     path = path.relative_to(here) if path.is_relative_to(here) else path

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.target import DATA, REST, Cell, Target
-from onnxpad.targets.toml_file import parsed, read_text
+from onnxpad.toml_file import parsed, read_text
 
 ALIASES = {  # other names that people type, by the name of the target that each means
     "trt": "tensorrt", "ov": "openvino", "dml": "directml", "ort": "onnxruntime-cpu",

@@ -19,7 +19,7 @@ from onnxpad.finding import Trust
 from onnxpad.options import TYPED, Dynamic, Style
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, SELDOM, USUAL, Form
-from onnxpad.targets.toml_file import invalid
+from onnxpad.toml_file import invalid
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""

@@ -13,7 +13,7 @@ from onnxpad.targets import target as targets
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, every, known, load, target_in
 from onnxpad.targets.target import Spelling, Target
-from onnxpad.targets.toml_file import LARGEST, parsed, read_text
+from onnxpad.toml_file import LARGEST, parsed, read_text
 from tests.support.manual import blocks, pages
 from tests.support.rows import each_row
 
