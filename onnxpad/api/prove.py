@@ -17,7 +17,7 @@ from onnxpad.report import ProveReport
 
 
 class ProveResult(ProveReport, frozen=True, kw_only=True):
-    """The result of `prove`: its report (`onnxpad.report.ProveReport`)."""
+    """The result of `prove`: its report."""
 
     def save_counterexample(self, path: str | os.PathLike[str]) -> None:
         """Write the inputs of the counterexample as .npz, by name.

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from onnxpad.finding import Assumption
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.reasons import Reason
 
 INDEX = "index"
@@ -49,7 +50,7 @@ def glossary() -> dict[str, str]:
 
 
 def entry_of(word: str) -> tuple[str, str] | None:
-    """A word of a report and what it means, or None if the glossary has none such.
+    """A word of a report, or a convention, and what it means; None if there is none such.
 
     It may be in any case, with hyphens for spaces, and the code of an assumption or of a reason.
     """
@@ -59,7 +60,13 @@ def entry_of(word: str) -> tuple[str, str] | None:
     if key not in known and key in [*Reason]:
         return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
     ways = (each for title, each in known.items() if key in re.split(r"-+", title))
-    return known.get(key) or next(ways, None)
+    found = known.get(key) or next(ways, None)
+    if found is None and (row := CONVENTIONS.get(key)):
+        pads = (
+            f"{op} {rule.usual if rule.takes else rule.amounts}" for op, rule in row.rules.items()
+        )
+        found = key, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
+    return found
 
 
 def slug(heading: str) -> str:

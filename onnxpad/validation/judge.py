@@ -117,7 +117,11 @@ class Case(Struct, frozen=True):
         if self.level == "full" and self.against == "original":
             own = self.of("original").outputs
             moved = (value, own[name]) if name in own else ()
-        return replace(compare(name, value, other, tolerance, moved), alignment=how)
+        found = compare(name, value, other, tolerance, moved)
+        if self.against == "reference":
+            said = found.detail.replace(" became ", " in the reference is here ", 1)
+            return replace(found, detail=said, alignment=how)
+        return found
 
 
 def does_not_repeat(case: Case, seen: Comparison) -> str:

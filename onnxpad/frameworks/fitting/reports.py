@@ -137,6 +137,7 @@ def _unfit(
         elif fit.holds != "always" and not each.case.over_pad:
             facts = each.facts(convention=asked.name, would_be=fit.pads, same_at=fit.same_at)
             said, meant = _difference(each, fit, asked.title), _MEANT.format(asked.name)
+            meant = "; ".join(filter(None, (meant, asked.caution)))
             code = Reason.FRAMEWORK_CONVENTION
             yield _finding(place, said, facts, meant, Severity.WARNING, code)
     untold += [(context, node) for context, node, _ in left]

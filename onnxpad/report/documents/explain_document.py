@@ -83,7 +83,9 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
     found = explanation.conventions
     letters = {name: label[0] for name, label in _labels(explanation).items()}
-    usual = next((name for name in _USUAL if found.get(name)), "")
+    is_given = explanation.about is None and explanation.op != "convtranspose"
+    names = ("pytorch-padding",) * is_given + _USUAL
+    usual = next((name for name in names if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
     if theirs is not None and ours is not None:
         how = f"padding={short([begin for begin, _ in ours.pads])}"
@@ -130,6 +132,10 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
         found.append((alike, "this model", own))
     yield from _answers(explanation, found)
     yield from _refused("not here", explanation.refused)
+    if len({label[:1] for label in labels.values()}) < len({*labels.values()}):
+        yield "  A1, A2, ...: the same at this size, not at all others"
+    if {"caffe", "caffe-ceil"} <= labels.keys() and explanation.question.padding is None:
+        yield "  Caffe's users give pads: caffe has half the kernel, caffe-ceil none"
 
 
 def _answers(

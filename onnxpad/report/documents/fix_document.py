@@ -74,7 +74,7 @@ def _headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes(report.staying)
+    untaken, stay = _nodes(report.untaken), _nodes([e for e in report.staying if not e.asked])
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     ending = f"; {counted(stay, 'padding')} left" * bool(stay)
     return f"{left * bool(untaken)}{said}{ending}"
@@ -131,8 +131,11 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
 
     rows: list[Sequence[Cell]] = []
     for group in grouped(findings, lambda each: (each.code, reason(each))):
-        names = list(dict.fromkeys(shown(each.node) for each in group))
-        where = NodeNames(names, [shown(reason(group[0]))])
+        names, said = list(dict.fromkeys(shown(each.node) for each in group)), reason(group[0])
+        told = {each.reason for each in group}
+        if len(told) == 1 and "..." in said:
+            said = told.pop()
+        where = NodeNames(names, [shown(said)])
         rows.append([f"{len(names):,}", group[0].code, where])
     return first_rows([""] * 3, rows, None if is_full else GROUPS, "--verbose")
 
