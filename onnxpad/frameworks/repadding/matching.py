@@ -117,7 +117,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
 
 
 def _holes(array: Array) -> int:
-    return np.count_nonzero(np.isnan(array)) if array.dtype.kind == "f" else 0
+    return int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
 
 
 def _recorded(given: MatchedInputs) -> dict[Key, Array]:
