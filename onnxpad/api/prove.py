@@ -79,12 +79,7 @@ def prove(
     given = arguments.shapes_given(shapes), arguments.dims_given(dims)
     domain = given_domain(graph, *given, recorded=recorded_sizes(other))
     found = decide(
-        first,
-        second,
-        domain=domain,
-        trust=options.engine,
-        strict=strict,
-        time_limit=time_limit,
+        first, second, domain=domain, trust=options.engine, strict=strict, time_limit=time_limit
     )
     return ProveResult(
         original=kinds.path_of(original) or "the original",

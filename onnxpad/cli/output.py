@@ -262,7 +262,8 @@ def target_of(asked: Asked, ending: str) -> Path:
         mend = "name another file" if asked.in_place is None else "--in-place replaces it"
         raise UsageError(f"{target} is the model itself; {mend}")
     elif output or target.exists():
-        _require_file(target, "--output", *_arrays(asked))
+        given = asked.inputs, asked.reference, *(asked.references or ())
+        _require_file(target, "--output", *given)
     require_page(asked, model, target)
     return target
 
@@ -277,7 +278,8 @@ def require_page(asked: Asked, *others: Path | None) -> None:
     page = asked.html
     if page is None:
         return
-    _require_file(page, "--html", *others, *_arrays(asked))
+    given = asked.inputs, asked.reference, *(asked.references or ())
+    _require_file(page, "--html", *others, *given)
     place = page if page.exists() else page.parent
     if not os.access(place, os.W_OK):
         raise OutputError(f"{page}: {place} is write-protected; name another file")
@@ -286,10 +288,6 @@ def require_page(asked: Asked, *others: Path | None) -> None:
             begin = file.read(256).lstrip().lower()
         if begin and not begin.startswith((b"<!doctype html", b"<html")):  # somebody's data
             raise UsageError(f"{page} is there and is no page; name another file, or remove it")
-
-
-def _arrays(asked: Asked) -> tuple[Path | None, ...]:
-    return asked.inputs, asked.reference, *(asked.references or ())
 
 
 def _require_file(path: Path, option: str, *given: Path | None) -> None:

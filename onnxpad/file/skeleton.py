@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import onnx
-from google.protobuf.message import (  # type: ignore[import-untyped]
-    DecodeError,
-    EncodeError,
-    Message,
-)
+from google.protobuf.message import DecodeError, EncodeError, Message  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from onnxpad.errors import ModelError, let_through

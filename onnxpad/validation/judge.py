@@ -118,10 +118,8 @@ class Case(Struct, frozen=True):
             own = self.of("original").outputs
             moved = (value, own[name]) if name in own else ()
         found = compare(name, value, other, tolerance, moved)
-        if self.against == "reference":
-            said = found.detail.replace(" became ", " in the reference is here ", 1)
-            return replace(found, detail=said, alignment=how)
-        return found
+        are = " in the reference is here " if self.against == "reference" else " became "
+        return replace(found, detail=found.detail.replace(" became ", are), alignment=how)
 
 
 def does_not_repeat(case: Case, seen: Comparison) -> str:
@@ -439,7 +437,6 @@ def _differing(names: Iterable[str]) -> str:
 
 
 def _is_other_kind(seen: Comparison) -> bool:
-    """Whether two values are of other shapes or types."""
     return math.isnan(seen.max_abs) and not seen.special
 
 

@@ -292,7 +292,6 @@ def _rows(*names: str) -> tuple[Convention, ...]:
 
 
 def _with(name: str, transposed: PaddingRule) -> Convention:
-    """A convention with another rule for transposed convolutions."""
     row = CONVENTIONS[name]
     return replace(row, rules={**row.rules, "convtranspose": transposed})
 

@@ -95,7 +95,6 @@ class ReportConvention:
 
 
 def _report(padded: Sequence[Padded], left: Sequence[Left]) -> Finding:
-    """One finding about all operators that pad."""
     groups = Counter(each.short.replace(", ", " and ") for each in padded)
     said = [f"{count} {short}" for short, count in groups.items()]
     verb = "operators fit" if next(iter(groups.values())) > 1 else "operator fits"

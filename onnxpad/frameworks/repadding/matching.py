@@ -12,6 +12,8 @@ import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -121,7 +123,6 @@ def _holes(array: Array) -> int:
 
 
 def _recorded(given: MatchedInputs) -> dict[Key, Array]:
-    """All tensors recorded."""
     pairs = enumerate(zip(given.expected, given.inner, strict=True))
     return {(at, n): v for at, both in pairs for each in both for n, v in each.items()}
 
@@ -249,14 +250,11 @@ class _Task:
 
     def _as_it_is(self, result: Matching) -> Matching:
         """The verdict where the model reproduces all, which outputs that never vary do not tell."""
-        by_name: dict[str, list[Array]] = {}
-        for (_, name), value in self._wanted.items():
-            by_name.setdefault(name, []).append(value)
-        if not all(map(is_flat, by_name.values())):
+        pairs = groupby(sorted(self._wanted, key=itemgetter(1)), itemgetter(1))
+        if not all(is_flat([self._wanted[key] for key in keys]) for _, keys in pairs):
             return replace(result, outcome="matches already")
         told = "nothing compared: what is recorded is the same for any data, or nearly"
-        record = self._unrecorded(range(len(self._sites)))
-        return replace(result, reason=told, record=record)
+        return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))
 
     def _unexplained(self, own: Mapping[Key, Array]) -> str:
         """What has NaN that no padding explains: inputs, or what the model itself gives none of."""
@@ -341,8 +339,7 @@ class _Task:
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
         found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
-        before, after = (next(iter(sizes), None) for sizes in found)  # of the first sample
-        assert after is not None
+        before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
         with sites.redeclared(self._graph) as changed:
             for place in self._changed_by(self._point):
                 site, option = self._sites[place], self._options[place][self._point[place]]

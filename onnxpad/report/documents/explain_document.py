@@ -83,9 +83,8 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
     found = explanation.conventions
     letters = {name: label[0] for name, label in _labels(explanation).items()}
-    is_given = explanation.about is None and explanation.op != "convtranspose"
-    names = ("pytorch-padding",) * is_given + _USUAL
-    usual = next((name for name in names if found.get(name)), "")
+    given = ("pytorch-padding",) * (not explanation.about and explanation.op != "convtranspose")
+    usual = next((name for name in (*given, *_USUAL) if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
     if theirs is not None and ours is not None:
         how = f"padding={short([begin for begin, _ in ours.pads])}"
@@ -194,7 +193,6 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
 
 
 def _sizes(remainders: Sequence[int], period: int) -> str:
-    """Sizes by their remainder by the period."""
     named = {tuple(range(period)): "all sizes"}
     if period % 2 == 0:
         named |= {tuple(range(0, period, 2)): "even sizes", tuple(range(1, period, 2)): "odd sizes"}

@@ -170,7 +170,6 @@ def _trust(report: FixReport) -> Iterator[str]:
 
 
 def _proved(report: FixReport) -> str:
-    """For which sizes the changes are exact."""
     many = _nodes(report.changes)
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
@@ -178,7 +177,6 @@ def _proved(report: FixReport) -> str:
 
 
 def _compared(found: Validation) -> str:
-    """The runs of a validation that passed: `outputs are equal bit for bit`."""
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))

@@ -32,6 +32,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     if changed and not (to.written or to.in_memory):
         ending += "; give -o FILE to write the model"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
+    changes = [*rewritten(found.changes, None if is_full else _TRIED)]
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     return Document.of(
@@ -39,9 +40,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group(
-            partly or "Changes" * is_full, [*rewritten(found.changes, None if is_full else _TRIED)]
-        ),
+        Group(partly or "Changes" * is_full, changes),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
@@ -64,7 +63,6 @@ def _measured(report: MatchReport) -> Iterator[str]:
 
 
 def _next(report: MatchReport) -> Iterator[str]:
-    """What to record to tell conventions apart, or where to look for what no padding explains."""
     if report.matching.outcome == "matched" and any(e.parting for e in report.matching.changes):
         where = "a list of references" if report.delivery.in_memory else "--reference again"
         yield f"Next: record other sizes too, such as 1 larger, to tell these apart ({where})"

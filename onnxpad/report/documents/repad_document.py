@@ -50,7 +50,6 @@ def rewritten(changes: Sequence[Rewritten | Repadded], most: int | None) -> Iter
 
 
 def _lines(change: Rewritten | Repadded) -> list[str]:
-    """Where the padding that `match` found comes from, and how frameworks write it."""
     if not isinstance(change, Repadded):
         return []
     pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))

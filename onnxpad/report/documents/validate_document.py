@@ -64,7 +64,6 @@ def proved(found: Decision) -> str:
 
 
 def _verdict(report: ValidationResult) -> str:
-    """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
         told = "not all compared" if found.ok else "nothing compared"
