@@ -395,6 +395,11 @@ def test_conventions_that_agree_at_the_recorded_sizes_alone_are_told(tmp_path: P
     for size in (17, 18):
         x = image()[..., :size, :size]
         assert np.array_equal(run(found.model, {"x": x}), run(right, {"x": x}))
+    two = "q = POOL (END) y = ReduceMax (q)"
+    pools = map(pool.format, ("ceil_mode = 0", "ceil_mode = 1"))
+    ours, theirs = (network(pool=each, end=two.replace("POOL", each)) for each in pools)
+    found = onnxpad.match(ours, recorded(theirs, "q"))  # at sizes that are fixed
+    assert [change.parting for change in found.changes] == [(), ()]
 
 
 def test_what_tells_nothing_is_not_searched() -> None:

@@ -357,9 +357,11 @@ class _Task:
 
     def _parting(self, place: int, padding: Padding) -> tuple[str, ...]:
         """The conventions that compute the same at the sizes recorded, and not at all open ones."""
-        site, sizes = self._sites[place], self._sizes[self._point].values()
+        site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
         if (op := op_of(site)) is None:
             return ()
-        here = [Question(op, each[place], site.windows) for each in sizes]
-        holds = alike(padding, case_of(op, site.windows, site.sizes, padding).questions)
+        here = [Question(op, sizes, site.windows) for sizes in every]
+        pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
+        sizes = [now if isinstance(size, int) else size for size, now in pairs]
+        holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
         return tuple(name for name in alike(padding, here) if name not in holds)
