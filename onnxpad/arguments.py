@@ -75,7 +75,8 @@ Source: TypeAlias = "Path | bytes | InFolder | onnx.ModelProto"
 Shape = str | Sequence[int | None]
 Shapes = Mapping[str, Shape] | Shape
 Dims = Mapping[str, str | int | range]
-Arrays = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+_Some = str | os.PathLike[str] | Mapping[str, Any]
+Arrays = _Some | Sequence[_Some]
 """A file or folder, or arrays by name, or several of those."""
 
 

@@ -31,11 +31,11 @@ def read_text(path: Path) -> str:
     try:
         if not path.is_file():
             path.stat()  # says why, unless there is something else of that name
-            raise UsageError(f"{path}: is no file that can be read as a whole")
+            raise UsageError(f"{path} is no file that can be read as a whole")
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
+            raise UsageError(f"{path} is longer than {LARGEST:,} bytes")
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
     except (OSError, ValueError) as error:  # no file can have this name, or this is no UTF-8
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None

@@ -22,10 +22,7 @@ from onnxpad.rewrite.run import Run
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
-    """The result of `check`: the findings, and what was asked.
-
-    Its fields are those of `onnxpad.report.FileReport`.
-    """
+    """The result of `check`: the findings, and what was asked."""
 
     _options: Options = Options()
     _convention: str = ""

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `fix`: its report, and the rewritten model.
-
-    Its fields are those of `onnxpad.report.FixReport`.
-    """
+    """The result of `fix`: its report, and the rewritten model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind

@@ -13,7 +13,7 @@ import onnx
 
 from onnxpad import arguments
 from onnxpad.arguments import InFolder, Progress, Source
-from onnxpad.errors import ModelError, UsageError, ValidationError, let_through
+from onnxpad.errors import ModelError, UsageError, ValidationError, few, let_through
 from onnxpad.file.external import ExternalData
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
@@ -201,7 +201,8 @@ def name_of(model: Source) -> str:
 
 def name_of_arrays(arrays: object) -> str:
     """Arrays in a few words: their path, or that they are in memory; empty if there are none."""
-    return path_of(arrays) or ("" if arrays is None else "arrays in memory")
+    paths = [*map(path_of, arrays if isinstance(arrays, list | tuple) else [arrays])]
+    return few(paths, 3) if all(paths) else "" if arrays is None else "arrays in memory"
 
 
 @contextmanager

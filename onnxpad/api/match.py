@@ -17,7 +17,7 @@ from onnxpad.runtimes.runtime import LimitError
 
 
 class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `match`: its report (`onnxpad.report.MatchReport`), and the model."""
+    """The result of `match`: its report, and the model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -69,7 +69,8 @@ def match(
     Args:
         model: A model in any form that `fix` takes; it is not changed.
         reference: A framework's outputs, as for `validate`, with its inputs unless `inputs` is
-            given. Inner tensors by the names that the model has for them make it surer and faster.
+            given. Inner tensors by the names that the model has for them make it surer and faster,
+            and several of other sizes tell conventions apart that agree at some.
         inputs: The inputs.
         rtol: Allowed difference relative to each element.
         atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their

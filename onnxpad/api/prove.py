@@ -17,7 +17,7 @@ from onnxpad.report import ProveReport
 
 
 class ProveResult(ProveReport, frozen=True, kw_only=True):
-    """The result of `prove`: its report (`onnxpad.report.ProveReport`)."""
+    """The result of `prove`: its report."""
 
     def save_counterexample(self, path: str | os.PathLike[str]) -> None:
         """Write the inputs of the counterexample as .npz, by name.
@@ -79,12 +79,7 @@ def prove(
     given = arguments.shapes_given(shapes), arguments.dims_given(dims)
     domain = given_domain(graph, *given, recorded=recorded_sizes(other))
     found = decide(
-        first,
-        second,
-        domain=domain,
-        trust=options.engine,
-        strict=strict,
-        time_limit=time_limit,
+        first, second, domain=domain, trust=options.engine, strict=strict, time_limit=time_limit
     )
     return ProveResult(
         original=kinds.path_of(original) or "the original",

@@ -17,7 +17,7 @@ from onnxpad.report import RepadReport
 
 
 class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `repad`: its report (`onnxpad.report.RepadReport`), and the model."""
+    """The result of `repad`: its report, and the model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -89,7 +89,7 @@ def repad(
         unchanged=unchanged,
         difference=found,
         declared=fixed.declared if changes else {},
-        notes=fixed.notes,
+        notes=(*fixed.notes, *filter(None, [framework.caution])),
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         _graph=graph,

@@ -5,10 +5,10 @@ from onnxpad.cli.output import called, deliver, require_page, saved, target_of
 
 
 @takes(
-    *("model!", "reference!", "output", "inputs", "seconds", "rtol", "atol"),
+    *("model!", "references!", "output", "inputs", "seconds", "rtol", "atol"),
     *("form", "html", "quiet", "verbose"),
     model="It stays as it is.",
-    reference="Inner tensors by the model's names for them make the search surer.",
+    references="Inner tensors by the model's names for them make the search surer.",
 )
 def match(asked: Asked) -> int:
     """Find the padding with which a model reproduces a framework's recorded outputs.
@@ -25,7 +25,7 @@ def match(asked: Asked) -> int:
     from onnxpad.api import match as api
 
     options = asked.some("inputs", "seconds", "rtol", "atol")
-    result = called(asked, api.match, asked.model, asked.reference, **options)
+    result = called(asked, api.match, asked.model, asked.references, **options)
     writes = target is not None and result.ok
     report = saved(asked, result, target, writes=writes)
     return deliver(asked, report, error=result.failure)

@@ -60,6 +60,9 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "in_place": Typed("Replace the model."),
         "inputs": _told("Inputs to run on: .npz, .npy, or a folder of test data.", Path, "PATH"),
         "reference": _told("A framework's inputs and outputs, in the same forms.", Path, "PATH"),
+        "references": _told(
+            "A framework's inputs and outputs; repeatable.", list[Path], "PATH", "--reference"
+        ),
         "counterexample": _told("Write inputs on which they differ.", Path, "FILE"),
         "keep_invalid": Typed("Write the result although it is invalid."),
     },
@@ -221,7 +224,6 @@ def _codes(incomplete: str) -> list[str]:
 
 
 def _targets(incomplete: str) -> list[str]:
-    """The targets, for a shell."""
     from onnxpad.targets.known_targets import known
 
     return [each for each in known() if each.startswith(incomplete)]

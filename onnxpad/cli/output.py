@@ -252,7 +252,7 @@ def target_of(asked: Asked, ending: str) -> Path:
     """
     model, output = asked.model, asked.output
     if model.is_dir():
-        raise UsageError(f"{model}: is a folder; name one model (`onnxpad fix` takes folders)")
+        raise UsageError(f"{model} is a folder; name one model (`onnxpad fix` takes folders)")
     if asked.in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     target: Path = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")
@@ -260,9 +260,10 @@ def target_of(asked: Asked, ending: str) -> Path:
         target = Path(os.path.realpath(model))  # `Path.resolve` fails on loops in some versions
     elif _is_same(target, model):
         mend = "name another file" if asked.in_place is None else "--in-place replaces it"
-        raise UsageError(f"{target}: is the model itself; {mend}")
+        raise UsageError(f"{target} is the model itself; {mend}")
     elif output or target.exists():
-        _require_file(target, "--output", asked.inputs, asked.reference)
+        given = asked.inputs, asked.reference, *(asked.references or ())
+        _require_file(target, "--output", *given)
     require_page(asked, model, target)
     return target
 
@@ -277,7 +278,8 @@ def require_page(asked: Asked, *others: Path | None) -> None:
     page = asked.html
     if page is None:
         return
-    _require_file(page, "--html", *others, asked.inputs, asked.reference)
+    given = asked.inputs, asked.reference, *(asked.references or ())
+    _require_file(page, "--html", *others, *given)
     place = page if page.exists() else page.parent
     if not os.access(place, os.W_OK):
         raise OutputError(f"{page}: {place} is write-protected; name another file")
@@ -285,7 +287,7 @@ def require_page(asked: Asked, *others: Path | None) -> None:
         with page.open("rb") as file:
             begin = file.read(256).lstrip().lower()
         if begin and not begin.startswith((b"<!doctype html", b"<html")):  # somebody's data
-            raise UsageError(f"{page}: is there and is no page; name another file, or remove it")
+            raise UsageError(f"{page} is there and is no page; name another file, or remove it")
 
 
 def _require_file(path: Path, option: str, *given: Path | None) -> None:
@@ -296,7 +298,7 @@ def _require_file(path: Path, option: str, *given: Path | None) -> None:
         if each is not None and _is_same(path, each):
             raise UsageError(f"{path}: {option} would replace {each}; name another file")
     if path.exists() and not path.is_file():
-        raise OutputError(f"{path}: is not a file; give {option} the name of a file to write")
+        raise OutputError(f"{path} is not a file; give {option} the name of a file to write")
     if not path.parent.is_dir():
         raise OutputError(f"{path}: there is no folder {path.parent}; make it first")
 

@@ -26,14 +26,7 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.errors import MismatchError, ModelError
-from onnxpad.facts import (
-    LARGEST_SIZE,
-    OPEN_SIZES,
-    Analysis,
-    OpenAxis,
-    Shape,
-    open_axes,
-)
+from onnxpad.facts import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, Shape, open_axes
 from onnxpad.facts.shape_rules import BROADCASTING, Call
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node

@@ -26,19 +26,8 @@ import numpy.typing as npt
 from msgspec import Struct
 from onnx import TensorProto, numpy_helper
 
-from onnxpad.arithmetic.size import (
-    Extent,
-    Unknown,
-    bounds,
-    ceil_div,
-    floor_div,
-)
-from onnxpad.arithmetic.window import (
-    Window,
-    output_size,
-    pool_output_size,
-    same_output_size,
-)
+from onnxpad.arithmetic.size import Extent, Unknown, bounds, ceil_div, floor_div
+from onnxpad.arithmetic.window import Window, output_size, pool_output_size, same_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows

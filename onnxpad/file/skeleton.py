@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import onnx
-from google.protobuf.message import (  # type: ignore[import-untyped]
-    DecodeError,
-    EncodeError,
-    Message,
-)
+from google.protobuf.message import DecodeError, EncodeError, Message  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from onnxpad.errors import ModelError, let_through
@@ -227,6 +223,7 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
         light = onnx.ModelProto.FromString(body)
     except WireError as error:
         where = f"at byte {error.position} of {len(data)}"
+        where += ", where a record is longer than what is left" * error.is_past
         raise ModelError(_describe(data, name, where)) from None
     except DecodeError:
         raise ModelError(_describe(data, name, "inside a record")) from None
@@ -280,12 +277,12 @@ _FIXED = {1: 8, 5: 4}
 
 
 class WireError(ValueError):
-    """Bytes that are not a protobuf message, from the byte at `position` on."""
+    """Bytes that are not a protobuf message, from the byte at `position` on, or are cut short."""
 
-    def __init__(self, position: int) -> None:
-        """Stores the position, counted from the begin of the data."""
+    def __init__(self, position: int, *, is_past: bool = False) -> None:
+        """Stores the position, from the begin of the data, and whether a record is past its end."""
         super().__init__(f"no protobuf message at byte {position}")
-        self.position = position
+        self.position, self.is_past = position, is_past
 
 
 class Record(Struct, frozen=True, gc=False):
@@ -320,7 +317,7 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
         else:
             position = _after(data, position, end, tag, 0)
         if position > end or not 8 <= tag < 1 << 32:
-            raise WireError(start)
+            raise WireError(start, is_past=position > end)
         yield Record(tag >> 3, start, body, position, wire == _LENGTH)
 
 

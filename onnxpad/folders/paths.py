@@ -46,7 +46,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         wholes = {each: _in_folder(each, real) for each in models}
         inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
         if not inside:
-            raise UsageError(f"{argument}: is in --output, where results are; name another folder")
+            raise UsageError(f"{argument} is in --output, where results are; name another folder")
         for each, whole in inside.items():
             places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
     return dict(places.values())
@@ -86,7 +86,7 @@ def fixes(
     for model, place in places.items():
         target = folder / place if folder else Path(str(model).removesuffix(".onnx") + RESULT)
         if (other := results.setdefault(target, model)) is not model:
-            raise UsageError(f"{target}: is the place of two models, {other} and {model}")
+            raise UsageError(f"{target} is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
     parents = {each.parent: each for each in results}.values()  # one file of each folder

@@ -614,10 +614,7 @@ class Graph:
         self.set_attributes(node, {name: value})
 
     def set_attributes(
-        self,
-        node: Node,
-        changed: Mapping[str, object | None],
-        inputs: tuple[Tensor, ...] = (),
+        self, node: Node, changed: Mapping[str, object | None], inputs: tuple[Tensor, ...] = ()
     ) -> None:
         """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
         attrs, was = _with(node.attrs, changed), node.state
@@ -682,11 +679,7 @@ class Graph:
         return new.outputs
 
     def replace_op(
-        self,
-        node: Node,
-        op: str,
-        inputs: Sequence[Tensor | None],
-        attributes: Mapping[str, object],
+        self, node: Node, op: str, inputs: Sequence[Tensor | None], attributes: Mapping[str, object]
     ) -> None:
         """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None

@@ -19,12 +19,7 @@ import onnx
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
-from onnxpad.file.external import (
-    ExternalData,
-    check_external,
-    runnable,
-    write_model,
-)
+from onnxpad.file.external import ExternalData, check_external, runnable, write_model
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph.nodes import (

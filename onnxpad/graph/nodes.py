@@ -149,9 +149,7 @@ MOST = 512
 
 
 def upstream(
-    tensors: Iterable[Tensor],
-    through: Callable[[Node], Iterable[Tensor]],
-    most: int | None = MOST,
+    tensors: Iterable[Tensor], through: Callable[[Node], Iterable[Tensor]], most: int | None = MOST
 ) -> Iterator[Tensor | None]:
     """The tensors upstream of some, and these themselves, each once; None at last if cut short.
 
@@ -166,9 +164,7 @@ def upstream(
 
 
 def nodes_upstream(
-    tensors: Iterable[Tensor],
-    through: Callable[[Node], Iterable[Tensor]],
-    most: int | None = MOST,
+    tensors: Iterable[Tensor], through: Callable[[Node], Iterable[Tensor]], most: int | None = MOST
 ) -> Iterator[Node | None]:
     """The nodes that compute these tensors, each once; None at last if cut short."""
     seen: set[Node | None] = {None}
@@ -180,9 +176,7 @@ def nodes_upstream(
 
 
 def downstream(
-    tensors: Iterable[Tensor],
-    through: Callable[[Use], Iterable[Tensor]],
-    most: int | None = MOST,
+    tensors: Iterable[Tensor], through: Callable[[Use], Iterable[Tensor]], most: int | None = MOST
 ) -> Iterator[Tensor | None]:
     """The tensors downstream of some, and these themselves, each once; None at last if cut short.
 

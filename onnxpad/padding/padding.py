@@ -11,14 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.window import (
-    Side,
-    Window,
-    odd_side,
-    pads_text,
-    pool_output_size,
-    same_pads,
-)
+from onnxpad.arithmetic.window import Side, Window, odd_side, pads_text, pool_output_size, same_pads
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
 from onnxpad.semantics.operators import MICROSOFT, PadOp, TransposedOp, WindowOp, key_of, windowed

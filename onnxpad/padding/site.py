@@ -323,12 +323,13 @@ class Sites:
         except RefusalError as refusal:
             if refusal.code is not Reason.SIZE_DEPENDENT:
                 raise
-            axis = refusal.facts["axis"]
-            assert isinstance(axis, int)
-            source = op.data if pad is None else pad.data
-            size = self.spatial(op, source)[op.axes.index(axis)]
+            first, source = refusal.facts["axis"], op.data if pad is None else pad.data
+            every = [*zip(op.axes, self.spatial(op, source), op.windows, strict=True)]
+            window = next(window for axis, _, window in every if axis == first)
+            alike = ((axis, size) for axis, size, each in every if each == window)
+            sizes = {axis: size for axis, size in alike if not isinstance(size, int)}
             said = "with ceil_mode the number of windows depends on"
-            raise self._dependent({axis: size}, source, said, ceil_mode=1) from None
+            raise self._dependent(sizes, source, said, ceil_mode=1) from None
 
     def _dependent(
         self, sizes: Mapping[int, Extent], data: Tensor, said: str, **facts: object

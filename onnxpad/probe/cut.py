@@ -187,9 +187,7 @@ class NeighbourhoodProbe:
 
 
 @lru_cache(maxsize=256)
-def _choices(
-    shape: tuple[Extent, ...],
-) -> Sequence[tuple[tuple[int, ...], Mapping[str, int]]]:
+def _choices(shape: tuple[Extent, ...]) -> Sequence[tuple[tuple[int, ...], Mapping[str, int]]]:
     """Sizes to try for a root of some shape, with the values of their symbols."""
     symbols = sorted({each for size in shape if isinstance(size, Size) for each in size.symbols})
     values = {each.name: _values(each, shape) for each in symbols}

@@ -17,17 +17,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import written
-from onnxpad.proof.term import (
-    Applied,
-    Copied,
-    Equal,
-    Slid,
-    Source,
-    Spread,
-    Stepped,
-    Term,
-    Terms,
-)
+from onnxpad.proof.term import Applied, Copied, Equal, Slid, Source, Spread, Stepped, Term, Terms
 from onnxpad.semantics.layers import (
     NO_LAYERS,
     ExtentPairs,

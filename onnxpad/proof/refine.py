@@ -26,13 +26,7 @@ from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use, upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
-from onnxpad.proof.windows import (
-    Comparison,
-    Sizes,
-    blind_axis,
-    compare,
-    reads_originals,
-)
+from onnxpad.proof.windows import Comparison, Sizes, blind_axis, compare, reads_originals
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,

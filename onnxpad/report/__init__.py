@@ -96,6 +96,14 @@ class Report:
         found: Document = getattr(builders, name)(self, view)
         return found
 
+    def __init_subclass__(cls, **options: object) -> None:
+        """Has `help` tell the attributes that a class has from those above."""
+        super().__init_subclass__(**options)
+        head, parts = "\n\n    Attributes:\n", [(c.__doc__ or "").rstrip() for c in cls.__mro__[:2]]
+        (said, _, mine), (_, _, others) = (part.partition(head) for part in parts)
+        if others:
+            cls.__doc__ = said + head + "\n".join(filter(None, (mine, others)))
+
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
         """The report as text, by default of 80 columns."""
         return text_of(self.document(view), Screen() if screen is None else screen)

@@ -63,7 +63,6 @@ def schema() -> dict[str, Any]:
 
 
 def _object(name: str, keys: Mapping[str, Any], module: str = __name__) -> type[Struct]:
-    """A record with keys of these types."""
     told: list[tuple[Any, ...]] = []
     for key, kind in keys.items():
         kind = _object(f"{name}.{key}", kind) if isinstance(kind, dict) else kind

@@ -8,6 +8,7 @@ from importlib.resources import files
 from itertools import chain
 
 from onnxpad.finding import Assumption
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.reasons import Reason
 
 INDEX = "index"
@@ -50,7 +51,7 @@ def glossary() -> dict[str, str]:
 
 
 def entry_of(word: str) -> tuple[str, str] | None:
-    """A word of a report and what it means, or None if the glossary has none such.
+    """A word of a report, or a convention, and what it means; None if there is none such.
 
     It may be in any case, with hyphens for spaces, and the code of an assumption or of a reason.
     """
@@ -62,7 +63,13 @@ def entry_of(word: str) -> tuple[str, str] | None:
     ways = (each for title, each in known.items() if key in re.split(r"-+", title))
     fields = re.findall(r"^\| (`.*`) \| (.*) \|$", page_text("targets"), re.M)  # of a form
     rows = (each for each in fields if f"`{key.split('-')[0]}`" in each[0])
-    return known.get(key) or next(chain(ways, rows), None)
+    found = known.get(key) or next(chain(ways, rows), None)
+    if found is None and (row := CONVENTIONS.get(key)):
+        pads = (
+            f"{op} {rule.usual if rule.takes else rule.amounts}" for op, rule in row.rules.items()
+        )
+        found = key, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
+    return found
 
 
 def slug(heading: str) -> str:

@@ -57,10 +57,7 @@ def heal(
 
 
 def healed(
-    run: Run,
-    validate: Callable[[RunResult], Validation],
-    outcome: RunResult,
-    verdict: Validation,
+    run: Run, validate: Callable[[RunResult], Validation], outcome: RunResult, verdict: Validation
 ) -> tuple[RunResult, Validation, tuple[Finding, ...]]:
     """Rewrites a graph without the changes for which it failed; also returns what these settled."""
     made, parting = outcome.made, verdict.divergence

@@ -29,13 +29,7 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.reasons import Reason
-from onnxpad.semantics.layers import (
-    ExtentPair,
-    Layer,
-    Layers,
-    around,
-    touched_axes,
-)
+from onnxpad.semantics.layers import ExtentPair, Layer, Layers, around, touched_axes
 from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, axes_of, axis_of, named
 from onnxpad.semantics.window import LONGEST
 

@@ -20,13 +20,7 @@ from onnxpad.declared import Key
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.nodes import noted
-from onnxpad.semantics.layers import (
-    EXCLUDED,
-    LEAST,
-    Operand,
-    Pairs,
-    is_padded,
-)
+from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand, Pairs, is_padded
 from onnxpad.semantics.rows import (
     ZERO,
     Call,
@@ -142,11 +136,7 @@ CHANNELS_FIRST = Layout(batch=0, channels=1)
 CHANNELS_LAST = Layout(batch=0, channels=-1)
 
 
-_FILLS: Mapping[object, Fill] = {
-    ZERO: Fill.ZERO,
-    LEAST: Fill.LOWEST,
-    EXCLUDED: Fill.EXCLUDED,
-}
+_FILLS: Mapping[object, Fill] = {ZERO: Fill.ZERO, LEAST: Fill.LOWEST, EXCLUDED: Fill.EXCLUDED}
 
 
 class Operator(Struct, frozen=True):

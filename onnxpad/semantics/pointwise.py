@@ -30,16 +30,7 @@ from onnxpad.semantics.layers import (
     number_of,
 )
 from onnxpad.semantics.moving import check_free, rank_of, widened
-from onnxpad.semantics.rows import (
-    FLOATS,
-    FORMATS,
-    INTEGERS,
-    Call,
-    Passed,
-    Step,
-    UnreadError,
-    named,
-)
+from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, Call, Passed, Step, UnreadError, named
 
 
 def filled(

@@ -99,11 +99,7 @@ def compare(
 
 
 def alike(
-    output: str,
-    exact: Array,
-    moved: Array,
-    found: Array,
-    tolerance: Tolerance = Tolerance(),
+    output: str, exact: Array, moved: Array, found: Array, tolerance: Tolerance = Tolerance()
 ) -> bool:
     """Whether each element of `found` agrees with that of `exact` or of `moved`."""
     target, sides = moved, (exact, moved, found)

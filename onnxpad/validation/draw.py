@@ -254,7 +254,6 @@ def _deciding(inputs: Sequence[Input], sizes: Mapping[str, int]) -> Iterator[tup
 
 
 def _nearest(sizes: Sizes, size: int) -> int:
-    """The admitted size nearest to a guess."""
     index = min(sizes.from_on(size), sizes.count - 1)
     around = (sizes.value(each) for each in range(max(index - 1, 0), index + 1))
     return min(around, key=lambda each: abs(each - size))
@@ -311,7 +310,6 @@ def numpy_type(each: Input | Output) -> np.dtype[Any]:
 
 
 def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
-    """Whether an open dimension is the batch, judged by its name and axis."""
     name = str(dim).lower()
     measured = any(word in name for word in ("height", "width", "len", "seq", "time", "frame"))
     return "batch" in name or (axis == 0 and rank > 1 and not measured)

@@ -160,6 +160,7 @@ class _Given:
             if each.name not in found:
                 said = f"has no array for input {each.name!r}; the model needs {_listed(names)}"
                 raise UsageError(f"{self.title} {said}")
+            self._note_holes(each.name, found[each.name])
             array = self._typed(each, found[each.name])
             if (fit := aligned(array, each.shape)) is None:
                 said = f"{shape_text(array.shape)}, but the model declares {shape_text(each.shape)}"
@@ -178,11 +179,14 @@ class _Given:
             self.note(f"no array for output {_listed(missing)}, which is not compared")
         outputs = dict[str, Array]()
         for each in (each for each in self._model.outputs if each.name in found):
-            array = found[each.name]
-            if holes := np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0:
-                self.note(f"{each.name!r} has {holes:,} elements that are NaN or infinite")
-            outputs[each.name] = self._typed(each, array)
+            self._note_holes(each.name, found[each.name])
+            outputs[each.name] = self._typed(each, found[each.name])
         return outputs
+
+    def _note_holes(self, name: str, array: Array) -> None:
+        for what, test in (("NaN", np.isnan), ("infinite", np.isinf)):
+            if count := np.count_nonzero(test(array)) if array.dtype.kind == "f" else 0:
+                self.note(f"{name!r} has {count:,} {what}")
 
     def _typed(self, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
@@ -217,14 +221,19 @@ def _role(each: Input | Output) -> str:
 
 def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
     """The name of a source in messages, and its sets of arrays."""
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        return str(path), _folder(path) if path.is_dir() else [_file(path)]
-    some = [source] if isinstance(source, Mapping) else source
-    if not (isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)):
+    kinds = (str, os.PathLike, Mapping)
+    some = [source] if isinstance(source, kinds) else source
+    if not (isinstance(some, Sequence) and some and all(isinstance(e, kinds) for e in some)):
         raise UsageError(f"{title}: neither a path nor arrays by name")
+    paths, sets = list[str](), list[dict[str, Array]]()
     try:
-        return title, [{str(name): np.asarray(e[name]) for name in e} for e in some]
+        for each in some:
+            if isinstance(each, Mapping):
+                sets.append({str(name): np.asarray(each[name]) for name in each})
+            else:
+                paths.append(str(path := Path(each)))
+                sets += _folder(path) if path.is_dir() else [_file(path)]
+        return few(paths, 3) or title, sets
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
 
@@ -238,12 +247,14 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except _MALFORMED as error:
         let_through(error)
-        why = f": is not {kind}"
+        why = f"is not {kind}"
         if isinstance(error, OSError) and error.strerror:
-            why = f" cannot be read: {error.strerror}"
+            why = f"cannot be read: {error.strerror}"
+        elif "Object arrays" in str(error):
+            why = "has arrays of Python objects, which are not read; save arrays of numbers"
         elif isinstance(error, MemoryError):
-            why = ": contains an array larger than the memory of this machine"
-        raise UsageError(f"{path}{why}") from None
+            why = "contains an array larger than the memory of this machine"
+        raise UsageError(f"{path} {why}") from None
 
 
 def _file(path: Path) -> dict[str, Array]:
@@ -256,7 +267,7 @@ def _file(path: Path) -> dict[str, Array]:
         arrays = {name: loaded[name] for name in loaded.files}
     if not arrays or not all(isinstance(each, np.ndarray) for each in arrays.values()):
         said = "has something else than arrays, or nothing; write it with numpy.savez"
-        raise UsageError(f"{path}: {said}")
+        raise UsageError(f"{path} {said}")
     return arrays
 
 
@@ -267,7 +278,7 @@ def _folder(path: Path) -> list[dict[str, Array]]:
         files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
         sets.append(dict(map(_tensor, chain(*files))))
     if not any(sets):
-        raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
+        raise UsageError(f"{path} has no input_0.pb, which folders of ONNX test data have")
     return [each for each in sets if each]
 
 
@@ -275,7 +286,7 @@ def _tensor(path: Path) -> tuple[str, Array]:
     with _reading(path, "a serialized TensorProto"):
         tensor = onnx.TensorProto.FromString(path.read_bytes())
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            raise UsageError(f"{path}: keeps its data in another file; save it as one")
+            raise UsageError(f"{path} keeps its data in another file; save it as one")
         return tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
 
 

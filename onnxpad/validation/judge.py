@@ -117,7 +117,9 @@ class Case(Struct, frozen=True):
         if self.level == "full" and self.against == "original":
             own = self.of("original").outputs
             moved = (value, own[name]) if name in own else ()
-        return replace(compare(name, value, other, tolerance, moved), alignment=how)
+        found = compare(name, value, other, tolerance, moved)
+        are = " in the reference is here " if self.against == "reference" else " became "
+        return replace(found, detail=found.detail.replace(" became ", are), alignment=how)
 
 
 def does_not_repeat(case: Case, seen: Comparison) -> str:
@@ -435,7 +437,6 @@ def _differing(names: Iterable[str]) -> str:
 
 
 def _is_other_kind(seen: Comparison) -> bool:
-    """Whether two values are of other shapes or types."""
     return math.isnan(seen.max_abs) and not seen.special
 
 

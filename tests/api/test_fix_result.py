@@ -37,6 +37,20 @@ def result() -> onnxpad.FixResult:
     return onnxpad.fix(PADDED)
 
 
+def test_all_open_axes_are_named_and_what_was_asked_for_is_not_left() -> None:
+    model = one(
+        "y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)"
+        'z = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+        inputs="float[1, 1, height, width] x",
+        outputs="float[] y, float[] z",
+        initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+    )
+    result = onnxpad.fix(model, no_ceil=True, dynamic="pad", validate=False)
+    told: list[Any] = [(e.code, e.asked, e.evidence["axes"]) for e in result.staying]
+    assert told == [("PAD301", "", [2, 3]), ("PAD205", "--dynamic pad", [2, 3])]
+    assert "1 padding left" in repr(result)
+
+
 def test_a_verdict_decides_what_is_ok_and_saved(result: onnxpad.FixResult, tmp_path: Path) -> None:
     assert result.ok
     result.raise_for_failure()

@@ -80,11 +80,7 @@ def test_validate_takes_any_two_kinds(one: str, other: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "given",
-    [
-        lambda: in_ir().graph,
-        lambda: gs.Function("f", "d"),
-        lambda: gs.import_onnx(PADDED).nodes[0],
-    ],
+    [lambda: in_ir().graph, lambda: gs.Function("f", "d"), lambda: gs.import_onnx(PADDED).nodes[0]],
 )
 def test_a_part_of_a_model_is_refused(given: Any) -> None:
     for call in (onnxpad.fix, onnxpad.check, lambda each: onnxpad.validate(each, each)):

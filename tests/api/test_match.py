@@ -74,6 +74,12 @@ def pads_of(model: onnx.ModelProto) -> dict[str, list[int]]:
     }
 
 
+def opened(model: onnx.ModelProto) -> onnx.ModelProto:
+    for axis, name in ((2, "height"), (3, "width")):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    return model
+
+
 RIGHT, WRONG = network(END, END, BOTH), network(BOTH, BOTH, BOTH)
 
 
@@ -355,23 +361,58 @@ def test_layout_and_names_are_another_frameworks() -> None:
 def test_open_sizes_get_what_holds_at_every_size(dilation: int) -> None:
     """SAME is `auto_pad`, which onnxruntime refuses of a dilated convolution."""
 
-    def opened(pads: list[int]) -> onnx.ModelProto:
+    def dilated(pads: list[int]) -> onnx.ModelProto:
         model = network([each * dilation for each in pads], BOTH)
         if dilation == 2:
             model.graph.node[0].attribute.append(helper.make_attribute("dilations", [2, 2]))
             if pads == END:
                 model.graph.node[0].attribute[0].ints[:] = [1, 1, 2, 2]
-        for axis, name in ((2, "height"), (3, "width")):
-            model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
-        return model
+        return opened(model)
 
-    found = onnxpad.match(opened(BOTH), recorded(opened(END)))
+    found = onnxpad.match(dilated(BOTH), recorded(dilated(END)))
     assert found.outcome == "matched"
     written = {a.name: helper.get_attribute_value(a) for a in found.model.graph.node[0].attribute}
     if dilation == 1:
         assert written["auto_pad"] == b"SAME_UPPER"
     else:
         assert written["pads"] == [1, 1, 2, 2]
+
+
+def test_conventions_that_agree_at_the_recorded_sizes_alone_are_told(tmp_path: Path) -> None:
+    """A pool that rounds up is TensorFlow's SAME at an even size; another sample decides."""
+    pool = "MaxPool <kernel_shape = [3, 3], strides = [2, 2], {}>"
+    hows = "ceil_mode = 1", "pads = [1, 1, 1, 1]"
+    right, wrong = (opened(network(pool=pool.format(how))) for how in hows)
+    paths = []
+    for size in (20, 19):
+        x = image()[..., :size, :size]
+        paths.append(tmp_path / f"{size}.npz")
+        np.savez(paths[-1], x=x, y=run(right, {"x": x})[0])
+    (change,) = onnxpad.match(wrong, paths[0]).changes
+    assert (change.name, "caffe-ceil" in change.parting) == ("tensorflow-same", True)
+    found = onnxpad.match(wrong, paths)
+    assert [change.parting for change in found.changes] == [()]
+    for size in (17, 18):
+        x = image()[..., :size, :size]
+        assert np.array_equal(run(found.model, {"x": x}), run(right, {"x": x}))
+    two = "q = POOL (END) y = ReduceMax (q)"
+    pools = map(pool.format, ("ceil_mode = 0", "ceil_mode = 1"))
+    ours, theirs = (network(pool=each, end=two.replace("POOL", each)) for each in pools)
+    found = onnxpad.match(ours, recorded(theirs, "q"))  # at sizes that are fixed
+    assert [change.parting for change in found.changes] == [(), ()]
+
+
+def test_what_tells_nothing_is_not_searched() -> None:
+    flat, hole, lost = network(BOTH, scale=0.0), recorded(RIGHT), recorded(RIGHT)
+    hole["x"][0, 0, 0, 0] = lost["y"][0, 2] = np.nan
+    rows = (flat, recorded(flat), "nothing compared"), (WRONG, hole, "'x'"), (WRONG, lost, "'y'")
+    for model, reference, told in rows:
+        found = onnxpad.match(model, reference)
+        assert (found.outcome, found.exit_code, told in found.reason) == ("not matched", 3, True)
+        assert found.matching.runs < 4
+    # The model has NaN of its own, and elsewhere.
+    right, wrong = (network(each, activation="Tanh", end="y = Sqrt (END)") for each in (END, BOTH))
+    assert onnxpad.match(wrong, recorded(right)).outcome == "matched"
 
 
 def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() -> None:
@@ -392,18 +433,32 @@ def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() ->
         onnxpad.match(WRONG, {**reference, "conv1": image()})
 
 
-def test_a_causal_series_that_was_exported_as_2_d() -> None:
+@pytest.mark.parametrize(
+    ("op", "pads", "name"),
+    [
+        # A causal series that was exported as 2-D.
+        ("Conv <dilations = [1, 2], {}>", ("0, 4, 0, 0", "0, 2, 0, 2"), "keras-causal"),
+        (
+            "ConvTranspose <strides = [1, 2], {}>",
+            ("0, 1, 0, 1], output_padding = [0, 1", "0, 0, 0, 1"),
+            "pytorch-output-padding",
+        ),
+    ],
+)
+def test_what_is_found_is_named_as_explain_names_it(
+    op: str, pads: tuple[str, str], name: str
+) -> None:
     right, wrong = (
         one(
-            f"y = Conv <dilations = [1, 2], pads = [{pads}]> (x, w)",
+            f"y = {op.format(f'pads = [{each}]')} (x, w)",
             inputs="float[1, 1, 1, 9] x",
             initializers="float[1, 1, 1, 3] w = {1, 2, 4}",
         )
-        for pads in ("0, 4, 0, 0", "0, 2, 0, 2")
+        for each in pads
     )
     data = {"x": np.array([[[[1, 2, 4, 8, 3, 5, 7, 6, 9]]]], np.float32)}
     result = onnxpad.match(wrong, {**data, "y": run(right, data)[0]})
-    assert [change.name for change in result.changes] == ["keras-causal"]
+    assert [change.name for change in result.changes] == [name]
     assert np.array_equal(run(result.model, data)[0], run(right, data)[0])
 
 

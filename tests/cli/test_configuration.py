@@ -321,7 +321,7 @@ class TestWhatIsRefused:
         Path("pyproject.toml").write_bytes(b"\n" * (1 << 21))
         assert onnxpad_runs("check", "model.onnx").exit_code == 1
         Path("pyproject.toml").write_bytes(b"[tool.onnxpad]\n" + b"#" * (1 << 21))
-        told = "pyproject.toml: is longer than 1,048,576 bytes"
+        told = "pyproject.toml is longer than 1,048,576 bytes"
         assert error_line(onnxpad_runs("check", "model.onnx")) == told
 
 

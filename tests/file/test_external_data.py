@@ -67,10 +67,7 @@ def split(
                 stream.truncate(begin)
                 stream.write(elements)
             refer(
-                tensor,
-                locations[tensor.name],
-                offset=begin,
-                length=len(elements) if lengths else 0,
+                tensor, locations[tensor.name], offset=begin, length=len(elements) if lengths else 0
             )
     path = folder / "net.onnx"
     path.write_bytes(model.SerializeToString())
@@ -433,10 +430,7 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
         lambda it: ((it.path.parent / "x").mkdir(), it.says("./x/../net.onnx")),
         "the model file itself",
     ),
-    "a path through a missing folder": (
-        lambda it: it.says("x/../w.bin"),
-        "which is not in ",
-    ),
+    "a path through a missing folder": (lambda it: it.says("x/../w.bin"), "which is not in "),
     "a link to the model": (
         lambda it: (it.data.unlink(), it.data.symlink_to("net.onnx")),
         "the model file itself",

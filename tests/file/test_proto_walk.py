@@ -4,21 +4,8 @@ import onnx
 import pytest
 from msgspec.structs import astuple
 
-from onnxpad.file.proto_walk import (
-    names,
-    operators,
-    tensors,
-    unfolded,
-)
-from onnxpad.file.skeleton import (
-    PARTS,
-    PAYLOAD_LIMIT,
-    WireError,
-    encode,
-    header,
-    scan,
-    strip,
-)
+from onnxpad.file.proto_walk import names, operators, tensors, unfolded
+from onnxpad.file.skeleton import PARTS, PAYLOAD_LIMIT, WireError, encode, header, scan, strip
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -143,15 +143,7 @@ def survives(content: bytes, folder: Path) -> bool:
 
 class TestWriting:
     @pytest.mark.parametrize(
-        "target",
-        [
-            "none/net.onnx",
-            "file/net.onnx",
-            "folder",
-            "loop",
-            "pipe",
-            "n" * 300,
-        ],
+        "target", ["none/net.onnx", "file/net.onnx", "folder", "loop", "pipe", "n" * 300]
     )
     def test_refuses_in_one_line(self, raw: bytes, tmp_path: Path, target: str) -> None:
         (tmp_path / "file").touch()

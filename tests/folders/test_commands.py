@@ -325,7 +325,7 @@ def test_validate_two_trees() -> None:
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
-        ("fix in -o in", "in: is in --output"),
+        ("fix in -o in", "in is in --output"),
         ("fix in -o out.onnx", "is the name of a model; several"),
         ("fix in/a in/b/../a in/b -o in/open.onnx", "is a file; several models"),
     ],

@@ -149,7 +149,7 @@ def test_links_and_other_ways_to_a_model() -> None:
     Path("out").mkdir()
     Path("out/plain.onnx").symlink_to("../in/a/same.onnx")
     for output, said in (
-        ("alias", "in: is in --output"),
+        ("alias", "in is in --output"),
         ("out", "same.onnx: a result would replace"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -58,11 +58,7 @@ def model_named(name: str) -> onnx.ModelProto:
     nodes = [
         helper.make_node("Pad", [names["x"], names["p"]], [names["h"]], name=names["pad"]),
         helper.make_node(
-            "Conv",
-            [names["h"], names["w"]],
-            [names["y"]],
-            name=names["conv"],
-            kernel_shape=[3, 3],
+            "Conv", [names["h"], names["w"]], [names["y"]], name=names["conv"], kernel_shape=[3, 3]
         ),
         helper.make_node("MaxPool", [names["y"]], ["m"], name=names["low"], kernel_shape=[3, 3]),
     ]

@@ -10,11 +10,7 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.probe.cut import (
-    NeighbourhoodProbe,
-    ProbeResult,
-    Scene,
-)
+from onnxpad.probe.cut import NeighbourhoodProbe, ProbeResult, Scene
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.pass_api import Pass
@@ -174,10 +170,7 @@ WRONG: list[tuple[onnx.ModelProto, type[Pass]]] = [
 @pytest.mark.parametrize(("proto", "broken"), WRONG)
 @pytest.mark.parametrize("open_sizes", [False, True])
 def test_a_wrong_change_shows_without_the_proof(
-    proto: onnx.ModelProto,
-    broken: type[Pass],
-    open_sizes: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    proto: onnx.ModelProto, broken: type[Pass], open_sizes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if open_sizes and broken is not OtherSide:  # that one finds nothing at open sizes
         proto = sized(proto)

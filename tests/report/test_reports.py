@@ -156,9 +156,7 @@ class TestFixText:
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == fix_text(report)
 
 
-FOLDED: dict[str, Any] = {
-    "forms": ("Pad H 0+1, W 0+1 -> Conv", "Conv pads H 0+1, W 0+1"),
-}
+FOLDED: dict[str, Any] = {"forms": ("Pad H 0+1, W 0+1 -> Conv", "Conv pads H 0+1, W 0+1")}
 
 
 class TestShortText:
@@ -173,10 +171,7 @@ class TestShortText:
     def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
         findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
         report = fixed(changes=(change(**FOLDED),), findings=findings)
-        for text in (
-            report.text(Screen(width)),
-            report.text(Screen(width), "full"),
-        ):
+        for text in (report.text(Screen(width)), report.text(Screen(width), "full")):
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40

@@ -15,25 +15,8 @@ from onnxpad.options import OptionKeywords, Options
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.run import Run
-from tests.broken import (
-    Cluttering,
-    Elsewhere,
-    Lost,
-    Regrouped,
-    Reweighted,
-    Swapped,
-)
-from tests.support import (
-    MODELS,
-    PADS,
-    W,
-    assert_graph,
-    assert_same,
-    feeds_of,
-    fixed,
-    one,
-    run,
-)
+from tests.broken import Cluttering, Elsewhere, Lost, Regrouped, Reweighted, Swapped
+from tests.support import MODELS, PADS, W, assert_graph, assert_same, feeds_of, fixed, one, run
 
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 

@@ -9,12 +9,7 @@ import pytest
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.semantics.operators import (
-    WindowOp,
-    read_pad,
-    read_transposed,
-    read_window,
-)
+from onnxpad.semantics.operators import WindowOp, read_pad, read_transposed, read_window
 from onnxpad.semantics.rows import UnreadError
 from tests.support import parsed
 from tests.support.rows import each_row, rows_below

@@ -12,13 +12,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 from onnxpad import declared
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from onnxpad.semantics.operators import (
-    CHANNELS_LAST,
-    OPERATORS,
-    Inputs,
-    Operator,
-    laid_out,
-)
+from onnxpad.semantics.operators import CHANNELS_LAST, OPERATORS, Inputs, Operator, laid_out
 from onnxpad.semantics.rows import FLOATS, Call, Row, UnreadError, checked_version, lowest
 from onnxpad.semantics.table import row_of, rows
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS

@@ -10,15 +10,7 @@ from tests.support.comparing import (
     named,
     op_types,
 )
-from tests.support.fixing import (
-    SLIDING,
-    STYLES,
-    decided,
-    fixed,
-    inner_graphs,
-    onnxpad_runs,
-    silent,
-)
+from tests.support.fixing import SLIDING, STYLES, decided, fixed, inner_graphs, onnxpad_runs, silent
 from tests.support.sessions import (
     CPU,
     LEVELS,

@@ -94,10 +94,10 @@ def test_onnx_test_data(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_or_rounded_is_said() -> None:
-    holes = Y.copy()
-    holes[0, 1, 2, 3] = np.nan
-    (note,) = fit(None, ALL | {"y": holes}).notes
-    assert "'y'" in note
+    for name, holes in (("x", X.copy()), ("y", Y.copy())):
+        holes.flat[1] = np.nan
+        (note,) = fit(None, ALL | {name: holes}).notes
+        assert f"{name!r} has 1 NaN" in note
     assert fit(None, ALL | {"x": X.astype("f8") + 1e-12}).notes
 
 

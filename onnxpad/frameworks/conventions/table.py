@@ -244,6 +244,7 @@ class Framework(Struct, frozen=True):
         causal: The same for padding at the begin.
         by_number: The conventions to which a user gives one number for both sides.
         by_ceil: The same for a pool that is asked to round up; if none, those.
+        caution: Why its padding for an intent may not be the one meant; empty if there is no doubt.
     """
 
     name: str
@@ -253,6 +254,7 @@ class Framework(Struct, frozen=True):
     causal: tuple[Convention, ...] = ()
     by_number: tuple[Convention, ...] = ()
     by_ceil: tuple[Convention, ...] = ()
+    caution: str = ""
 
     @property
     def by_intent(self) -> Mapping[Intent, tuple[Convention, ...]]:
@@ -290,7 +292,6 @@ def _rows(*names: str) -> tuple[Convention, ...]:
 
 
 def _with(name: str, transposed: PaddingRule) -> Convention:
-    """A convention with another rule for transposed convolutions."""
     row = CONVENTIONS[name]
     return replace(row, rules={**row.rules, "convtranspose": transposed})
 
@@ -314,7 +315,13 @@ _FRAMEWORKS = (
         by_ceil=_rows("pytorch-ceil"),
     ),
     Framework(
-        "caffe", "Caffe", (_with("caffe", _REACHING),), _rows("caffe"), by_number=_rows("caffe")
+        "caffe",
+        "Caffe",
+        (_with("caffe", _REACHING),),
+        _rows("caffe"),
+        by_number=_rows("caffe"),
+        caution="Caffe's users give the pads: half the kernel is a guess, and its pools often have "
+        "none (caffe-ceil in onnxpad explain)",
     ),
     Framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
     Framework(

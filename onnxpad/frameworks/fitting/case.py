@@ -67,7 +67,6 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         return self._with(self.padding)
 
     def _with(self, padding: Padding) -> _Answers:
-        """The same with another padding."""
         found = (answer_of(padding, question) for question in self.questions)
         return tuple(each if min(each.output) >= 1 else None for each in found)
 

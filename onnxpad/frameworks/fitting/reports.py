@@ -95,7 +95,6 @@ class ReportConvention:
 
 
 def _report(padded: Sequence[Padded], left: Sequence[Left]) -> Finding:
-    """One finding about all operators that pad."""
     groups = Counter(each.short.replace(", ", " and ") for each in padded)
     said = [f"{count} {short}" for short, count in groups.items()]
     verb = "operators fit" if next(iter(groups.values())) > 1 else "operator fits"
@@ -137,6 +136,7 @@ def _unfit(
         elif fit.holds != "always" and not each.case.over_pad:
             facts = each.facts(convention=asked.name, would_be=fit.pads, same_at=fit.same_at)
             said, meant = _difference(each, fit, asked.title), _MEANT.format(asked.name)
+            meant = "; ".join(filter(None, (meant, asked.caution)))
             code = Reason.FRAMEWORK_CONVENTION
             yield _finding(place, said, facts, meant, Severity.WARNING, code)
     untold += [(context, node) for context, node, _ in left]

@@ -152,6 +152,11 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
         yield f"{more:+} elements at the {end}", partial(_longer, more, end), tier
 
 
+_OF_TRANSPOSED = {
+    "pytorch-half": "pytorch-output-padding",
+    "pytorch-half without output_padding": "pytorch-half",
+}
+"""The names that conventions of transposed convolutions have in the table."""
 _IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}
 
 
@@ -177,6 +182,7 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
     """
     every, whole = list[Candidate](), conventions(site)
     for name, (idea, tier) in _IDEAS.items():
+        name = _OF_TRANSPOSED.get(name, name) if site.is_transposed else name
         for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
             told = (name + words).removeprefix(f"{AS_IS}, ")
             least = LESS if words and name != AS_IS else LIKELY

@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
+import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
 from onnxpad.errors import UsageError, few
+from onnxpad.frameworks.conventions.question import Question
+from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
-from onnxpad.frameworks.repadding.towards import answers_of, lines_of
+from onnxpad.frameworks.repadding.towards import alike, answers_of, lines_of, op_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -31,6 +36,7 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
+from onnxpad.validation.compare import is_flat
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
@@ -112,8 +118,11 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     return replace(found, inner=inner, remarks=(*found.remarks, *remarks))
 
 
+def _holes(array: Array) -> int:
+    return int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
+
+
 def _recorded(given: MatchedInputs) -> dict[Key, Array]:
-    """All tensors recorded."""
     pairs = enumerate(zip(given.expected, given.inner, strict=True))
     return {(at, n): v for at, both in pairs for each in both for n, v in each.items()}
 
@@ -150,7 +159,7 @@ class _Task:
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
-        self._sizes: dict[Point, dict[int, tuple[int, ...]]] = {}
+        self._sizes: dict[Point, dict[int, list[tuple[int, ...]]]] = {}  # of each sample
         self._point = self._start = (0,) * len(copy.sites)
 
     def _is_over(self) -> bool:
@@ -169,7 +178,7 @@ class _Task:
             names = [name for at, name in wanted if at == sample]
             feeds = {**self._given.draws[sample].feeds, **fed}
             found = self._session.run(feeds, [*names, *self._copy.probes])
-            self._sizes.setdefault(point, dict(enumerate(self._copy.sizes(found))))
+            self._sizes.setdefault(point, {})[sample] = self._copy.sizes(found)
             values |= {(sample, name): found[name] for name in names}
         return values
 
@@ -201,13 +210,15 @@ class _Task:
         base = self._trial(self._start)
         result = Matching("not matched", before=base.greatest, after=base.greatest)
         if base.solved:
-            return replace(result, outcome="matches already")
-        noise = trial(self._outputs("off"), self._outputs("full"), Closeness())
+            return self._as_it_is(result)
+        noise = trial(own := self._outputs("off"), self._outputs("full"), Closeness())
         noise = trial({}, {}, Closeness()) if noise.greatest == math.inf else noise
         self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
         result = replace(result, noise=noise.greatest)
         if self._trial(self._start).solved or self.nearness("full").solved:
-            return replace(result, outcome="matches already")
+            return self._as_it_is(result)
+        if why := self._unexplained(own):
+            return replace(result, reason=why)
         tried, deciding, by = list[Tried](), set[int](), ""
         for way, name in self._ways.items():
             seen, changed = self._trial(way), [*self._changed_by(way)]
@@ -235,10 +246,30 @@ class _Task:
             )
         else:
             return replace(result, outcome="matched", by=by)
-        outputs = (self._sites[place].node.outputs[0].name for place in sorted(deciding))
+        return replace(result, reason=reason, record=self._unrecorded(sorted(deciding)))
+
+    def _as_it_is(self, result: Matching) -> Matching:
+        """The verdict where the model reproduces all, which outputs that never vary do not tell."""
+        pairs = groupby(sorted(self._wanted, key=itemgetter(1)), itemgetter(1))
+        if not all(is_flat([self._wanted[key] for key in keys]) for _, keys in pairs):
+            return replace(result, outcome="matches already")
+        told = "nothing compared: what is recorded is the same for any data, or nearly"
+        return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))
+
+    def _unexplained(self, own: Mapping[Key, Array]) -> str:
+        """What has NaN that no padding explains: inputs, or what the model itself gives none of."""
+        fed = ((name, v, 0) for each in self._given.draws for name, v in each.feeds.items())
+        found = ((key[1], v, _holes(own.get(key, v))) for key, v in self._wanted.items())
+        for name, value, mine in (*fed, *found):
+            if (count := _holes(value)) and not mine:
+                return f"{name!r} has {count:,} NaN, which no padding explains; record it anew"
+        return ""
+
+    def _unrecorded(self, places: Iterable[int]) -> tuple[str, ...]:
+        """Outputs of operators that would tell more, unless inner tensors are recorded."""
+        outputs = (self._sites[place].node.outputs[0].name for place in places)
         known = {name for _, name in self._wanted}
-        record = () if any(self._given.inner) else tuple(n for n in outputs if n not in known)
-        return replace(result, reason=reason, record=record)
+        return () if any(self._given.inner) else tuple(n for n in outputs if n not in known)
 
     def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
@@ -293,13 +324,13 @@ class _Task:
         return Search(evaluate, Space(tiers, self._groups, self._is_alike), self._is_over)
 
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
-        """Whether two options of an operator compute the same, at the sizes of a run."""
+        """Whether two options of an operator compute the same, at the sizes of all samples run."""
         sizes, windows = self._sizes.get(point), self._sites[place].windows
         if one == other or sizes is None:
             return one == other
-        paddings = (self._options[place][option].padding for option in (one, other))
-        a, b = (_effect(padding, sizes[place], windows) for padding in paddings)
-        return a == b
+        a, b = (self._options[place][option].padding for option in (one, other))
+        each = (found[place] for found in sizes.values())
+        return all(_effect(a, size, windows) == _effect(b, size, windows) for size in each)
 
     def _changed_by(self, point: Point) -> Iterator[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
@@ -307,7 +338,8 @@ class _Task:
 
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
-        before, after = (self._sizes.get(point, {}) for point in (self._start, self._point))
+        found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
+        before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
         with sites.redeclared(self._graph) as changed:
             for place in self._changed_by(self._point):
                 site, option = self._sites[place], self._options[place][self._point[place]]
@@ -317,7 +349,19 @@ class _Task:
                 changed.append(site.node)
                 lines = lines_of(site, padding, sizes)
                 answers = answers_of(site, sizes or site.sizes, was, padding)
-                had = sites.described(was, before.get(place, ()), site.windows)
+                had = sites.described(was, before[place] if before else (), site.windows)
                 now = sites.described(padding, sizes, site.windows)
                 how = option.name, attributes(padding), lines["pytorch"], lines["keras"], answers
-                yield Repadded(site.label, site.node.op, had, now, *how)
+                parting = self._parting(place, padding)
+                yield Repadded(site.label, site.node.op, had, now, *how, parting)
+
+    def _parting(self, place: int, padding: Padding) -> tuple[str, ...]:
+        """The conventions that compute the same at the sizes recorded, and not at all open ones."""
+        site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
+        if (op := op_of(site)) is None:
+            return ()
+        here = [Question(op, sizes, site.windows) for sizes in every]
+        pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
+        sizes = [now if isinstance(size, int) else size for size, now in pairs]
+        holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
+        return tuple(name for name in alike(padding, here) if name not in holds)

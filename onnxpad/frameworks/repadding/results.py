@@ -39,7 +39,8 @@ class Repadded(Operator, frozen=True):
 
     Its padding before and after is in words, with the name of where that comes from, such as
     `tensorflow-same`, its attributes, and lines of PyTorch and Keras that pad so at these sizes,
-    empty where there are none. The answers are what it does before and after.
+    empty where there are none. The answers are what it does before and after. Conventions that are
+    `parting` compute the same at the recorded sizes, and something else at others that it may have.
     """
 
     before: str
@@ -49,6 +50,7 @@ class Repadded(Operator, frozen=True):
     pytorch: str = ""
     keras: str = ""
     answers: tuple[Answer, ...] = ()
+    parting: tuple[str, ...] = ()
 
 
 class Matching(Struct, frozen=True, dict=True):

@@ -100,7 +100,6 @@ class Search(Struct):
         return self.trial(point).solved or self.is_over()
 
     def _descended(self, point: Point) -> Point:
-        """The point where following moves that help ends."""
         while (best := self._next(point)) != point and not self._ends(best):
             point = best
         return best

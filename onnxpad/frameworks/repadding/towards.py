@@ -206,8 +206,14 @@ def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, 
     if op is None or not sizes:
         return {"pytorch": "", "keras": "", "onnx": ""}
     question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
-    own = answer_of(padding, question)
-    return written(question, own, explained(question, About("", "", own=own)).same_as_model)
+    return written(question, answer_of(padding, question), alike(padding, [question]))
+
+
+def alike(padding: Padding, asked: Sequence[Question]) -> tuple[str, ...]:
+    """The conventions that compute at all sizes asked about what a padding computes."""
+    abouts = (About("", "", own=answer_of(padding, each)) for each in asked)
+    first, *others = (explained(*each).same_as_model for each in zip(asked, abouts, strict=True))
+    return tuple(name for name in first if all(name in each for each in others))
 
 
 def expressed(asked: Sequence[Question], answers: Sequence[Answer]) -> Padding | None:

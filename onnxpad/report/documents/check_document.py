@@ -48,13 +48,16 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
 def findings_groups(files: Sequence[FileReport], *, is_full: bool = False) -> Iterator[Group]:
     """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
-        blocks = list[Block]()
+        blocks, meant = list[Block](), dict[str, None]()
         for each in sorted(file.findings, key=lambda each: -each.severity.rank):
             label = f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')}"
+            is_unfit = each.reason_code is Reason.FRAMEWORK_CONVENTION
+            said = shown(each.message) if is_unfit else finding_text(each)
+            meant |= {f"note: {each.code}: {shown(each.reason)}": None} if is_unfit else {}
             source = shown(each.source) * is_full
-            blocks.append(f"{label} {labelled(each)}: {finding_text(each)}{source}")
+            blocks.append(f"{label} {labelled(each)}: {said}{source}")
             blocks.append(Picture({"": partial(file.site, each.node)}))
-        if blocks := [*blocks, *remarks(file)]:
+        if blocks := [*blocks, *meant, *remarks(file)]:
             yield Group(shown(file.path), blocks)
 
 

@@ -83,7 +83,8 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
     found = explanation.conventions
     letters = {name: label[0] for name, label in _labels(explanation).items()}
-    usual = next((name for name in _USUAL if found.get(name)), "")
+    given = ("pytorch-padding",) * (not explanation.about and explanation.op != "convtranspose")
+    usual = next((name for name in (*given, *_USUAL) if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
     if theirs is not None and ours is not None:
         how = f"padding={short([begin for begin, _ in ours.pads])}"
@@ -130,6 +131,10 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
         found.append((alike, "this model", own))
     yield from _answers(explanation, found)
     yield from _refused("not here", explanation.refused)
+    if len({label[:1] for label in labels.values()}) < len({*labels.values()}):
+        yield "  A1, A2, ...: the same at this size, not at all others"
+    if {"caffe", "caffe-ceil"} <= labels.keys() and explanation.question.padding is None:
+        yield "  Caffe's users give pads: caffe has half the kernel, caffe-ceil none"
 
 
 def _answers(
@@ -188,7 +193,6 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
 
 
 def _sizes(remainders: Sequence[int], period: int) -> str:
-    """Sizes by their remainder by the period."""
     named = {tuple(range(period)): "all sizes"}
     if period % 2 == 0:
         named |= {tuple(range(0, period, 2)): "even sizes", tuple(range(1, period, 2)): "odd sizes"}

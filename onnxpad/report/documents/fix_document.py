@@ -74,7 +74,7 @@ def _headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes(report.staying)
+    untaken, stay = _nodes(report.untaken), _nodes([e for e in report.staying if not e.asked])
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     ending = f"; {counted(stay, 'padding')} left" * bool(stay)
     return f"{left * bool(untaken)}{said}{ending}"
@@ -131,8 +131,11 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
 
     rows: list[Sequence[Cell]] = []
     for group in grouped(findings, lambda each: (each.code, reason(each))):
-        names = list(dict.fromkeys(shown(each.node) for each in group))
-        where = NodeNames(names, [shown(reason(group[0]))])
+        names, said = list(dict.fromkeys(shown(each.node) for each in group)), reason(group[0])
+        told = {each.reason for each in group}
+        if len(told) == 1 and "..." in said:
+            said = told.pop()
+        where = NodeNames(names, [shown(said)])
         rows.append([f"{len(names):,}", group[0].code, where])
     return first_rows([""] * 3, rows, None if is_full else GROUPS, "--verbose")
 
@@ -167,7 +170,6 @@ def _trust(report: FixReport) -> Iterator[str]:
 
 
 def _proved(report: FixReport) -> str:
-    """For which sizes the changes are exact."""
     many = _nodes(report.changes)
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
@@ -175,7 +177,6 @@ def _proved(report: FixReport) -> str:
 
 
 def _compared(found: Validation) -> str:
-    """The runs of a validation that passed: `outputs are equal bit for bit`."""
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))

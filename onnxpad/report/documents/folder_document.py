@@ -66,7 +66,7 @@ def _line(file: FileOutcome) -> str:
     written = f" -> {shown(file.written[0])}" if file.written else ""
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
-    return f"{path}: {said}{shown(file.line)}{stays}{written}{older}{known}"
+    return f"{path}: {said}{shown(file.line.removeprefix('is '))}{stays}{written}{older}{known}"
 
 
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:

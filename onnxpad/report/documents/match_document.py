@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from onnxpad.errors import few
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
@@ -13,7 +14,7 @@ from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, listed, shown
 
 _SHOWN, _TRIED = 3, 8
-"""What is listed of one kind: of a model that is matched, and of one that is not."""
+"""What is listed of one kind: beside the changes of a model that is matched, and of others."""
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
@@ -31,6 +32,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     if changed and not (to.written or to.in_memory):
         ending += "; give -o FILE to write the model"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
+    changes = [*rewritten(found.changes, None if is_full else _TRIED)]
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
     return Document.of(
@@ -38,7 +40,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         shown(report.name),
         f"{verdict}{by} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
+        Group(partly or "Changes" * is_full, changes),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
@@ -61,11 +63,14 @@ def _measured(report: MatchReport) -> Iterator[str]:
 
 
 def _next(report: MatchReport) -> Iterator[str]:
-    """Where to look for what no padding explains."""
+    if report.matching.outcome == "matched" and any(e.parting for e in report.matching.changes):
+        where = "a list of references" if report.delivery.in_memory else "--reference again"
+        yield f"Next: record other sizes too, such as 1 larger, to tell these apart ({where})"
     others = "weights, activations, normalisation and what is done to inputs"
     tried = report.matching.tried if report.exit_code else ()
     if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 10:
-        yield f"Next: nearly all of it goes with {best.name!r}; look for the rest in {others}"
+        repad = f" (onnxpad repad --to {best.name})" * (best.name in FRAMEWORKS)
+        yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
     elif tried:
         yield f"Next: look at {others}, as padding does not explain it"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
@@ -49,11 +50,12 @@ def rewritten(changes: Sequence[Rewritten | Repadded], most: int | None) -> Iter
 
 
 def _lines(change: Rewritten | Repadded) -> list[str]:
-    """Where the padding that `match` found comes from, and how frameworks write it."""
     if not isinstance(change, Repadded):
         return []
     pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
-    return [f"  {change.name}", f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
+    parting = f"  at the recorded sizes alone also {few(change.parting, 4)}"
+    told = [f"  {change.name}", *[parting] * bool(change.parting)]
+    return [*told, f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 
 def _verdict(report: RepadReport) -> str:
@@ -80,5 +82,6 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
 def operators(group: Sequence[Operator]) -> str:
     """The operators of a group: their number and types, and the first names."""
     names = few((shown(each.node) for each in group), 3)
-    types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
-    return f"{len(group)} {types}: {names}" if len(group) > 1 else f"{types} {names}"
+    types = Counter(shown(each.op_type) for each in group).items()
+    told = ", ".join(f"{count} {op_type}".rstrip() for op_type, count in types)
+    return f"{told}: {names}" if len(group) > 1 else f"{shown(group[0].op_type)} {names}"

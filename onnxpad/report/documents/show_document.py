@@ -33,7 +33,6 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
 
 
 def _verdict(result: ShowResult) -> str:
-    """The number of operators in one line."""
     if not result.total:
         return "no padding to show"
     if result.asked:
@@ -73,7 +72,6 @@ def _amounts(site: PaddingSite) -> str:
 
 
 def _fate(site: PaddingSite) -> str:
-    """The fate of the padding in `fix`, in a word or two."""
     if site.kind == "malformed":
         return "cannot be read"
     if site.fixable:

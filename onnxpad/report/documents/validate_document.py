@@ -57,14 +57,12 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
 
 def proved(found: Decision) -> str:
     """For which sizes it is proved that both models compute the same, and what that assumes."""
-    told = (
-        f"{marked('proved', 'good')} to compute the same for {shown(found.limits) or 'every size'}"
-    )
+    sizes = shown(found.limits) or "every size"
+    told = f"{marked('proved', 'good')} to compute the same for {sizes}"
     return told + "".join(f"; assumes: {shown(each)}" for each in found.assumptions)
 
 
 def _verdict(report: ValidationResult) -> str:
-    """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
         told = "not all compared" if found.ok else "nothing compared"

@@ -85,4 +85,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert finding["evidence"]["would_be"] == [[0, 1], [0, 1]]
     assert onnxpad_runs(*asked, "--ignore", "PAD6").exit_code == 0
     assert onnxpad_runs("check", path).exit_code == 0
+    text = onnxpad_runs("check", path, "--convention", "valid").stdout
+    assert (text.count("--to valid"), len(text.splitlines())) == (1, 5)
     assert onnxpad_runs("check", path, "--convention", "tensrflow").exit_code == 2
