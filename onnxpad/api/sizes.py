@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few, meant
 
 R = TypeVar("R")
+EMPTY = MappingProxyType[str, Any]({})
 _CALLED = {"shapes": "input", "dims": "dimension"}
 _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "shapes": shapes_given,
@@ -18,11 +20,15 @@ _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
 }
 
 
-def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, Lacking]:
-    """The result of a call with those sizes among its options whose name the model has.
+def with_sizes(
+    ask: Callable[..., R], options: Mapping[str, Any], needed: Mapping[str, Any] = EMPTY
+) -> tuple[R, Lacking]:
+    """The result of a call with those sizes among its options for which the model has a place.
+
+    That is an input or a dimension of the name that is open, or of that size.
 
     Raises:
-        MismatchError: A size contradicts the model.
+        MismatchError: The model has none for a size that is needed, or sizes contradict each other.
     """
     lacking: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
     while True:
@@ -34,7 +40,8 @@ def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, La
         try:
             return ask(**{**options, **sizes}), lacking
         except MismatchError as error:
-            if not error.missing.keys() - lacking.keys():
+            missing = error.missing.keys() - lacking.keys()
+            if not missing or any(name in needed.get(kind, ()) for kind, name in missing):
                 raise
             lacking |= error.missing
 

@@ -15,11 +15,14 @@ from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_g
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import Lacking, MismatchError, ModelError
 from onnxpad.finding import Severity
+from onnxpad.folders.paths import RESULT
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
+
+_SIZES = {"shapes", "dims"}
 
 
 @takes(
@@ -43,6 +46,7 @@ def check(asked: Asked) -> int:
 
         asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
+    typed = {(kind, name) for kind in given.keys() & _SIZES for name in given[kind]}
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)
     chosen = {path: options_for(asked, path, known) for path, error in models.items() if not error}
@@ -59,7 +63,7 @@ def check(asked: Asked) -> int:
             options, config = chosen[path]
             call = partial(api.check, path, convention=asked.convention)
             result, lacks = with_sizes(call, options)
-            lacking.append(lacks)
+            lacking.append({at: told for at, told in lacks.items() if at in typed})
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError):  # it has the names
@@ -73,7 +77,7 @@ def check(asked: Asked) -> int:
         if file.error:
             output.report_error(file.error)
     report = CheckReport(
-        Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
+        Options(**{name: given[name] for name in given.keys() - _SIZES}),
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",
@@ -124,17 +128,20 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     if not paths:
         return ""
     asked = [*map(str, given)] if len(given) <= 4 else ["MODEL..."]  # more are not read
-    names = asked if len(paths) > 1 else paths  # the folders and patterns that were named, too
+    names = asked if len(files) > 1 else paths  # the folders and patterns that were named, too
     named = [f"./{each}" if each.startswith("-") else each for each in names]
     told = f"onnxpad fix {shown(shlex.join(named))}"
-    told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
+    if len(files) > 1:
+        folder = f"{given[0]}.fixed" if len(given) == 1 and given[0].name else "fixed"
+        told += f" -o {shown(shlex.quote(folder))}"
     return told + " and the same options" * is_optioned
 
 
 def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     """The models that arguments name, or that are in folders, each once.
 
-    With the reason where there is none. Hidden folders and links to folders are left out.
+    With the reason where there is none. Hidden folders, links to folders, and results in folders
+    are left out.
     """
     found: dict[Path, Exception | None] = {}
 
@@ -144,7 +151,8 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     for argument in arguments:
         models, before = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
-            models = [*map(Path, models_below(argument, unread))]
+            below = models_below(argument, unread)
+            models = [Path(each) for each in below if not each.endswith(RESULT)]
         if not models and len(found) == before:
             found.setdefault(argument, ModelError("no .onnx file in this folder"))
         seen = {each.absolute() for each in found}

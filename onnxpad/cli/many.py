@@ -16,15 +16,29 @@ from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import models_below
 from onnxpad.cli.configuration import without_model
 from onnxpad.cli.options import FILES, Asked, above, options_given
-from onnxpad.cli.output import called, is_painted, options_for, progress_bar, report_beside, write
+from onnxpad.cli.output import (
+    called,
+    deliver,
+    is_painted,
+    options_for,
+    progress_bar,
+    report_beside,
+    require_page,
+)
 from onnxpad.errors import MismatchError, ModelError, UsageError, few
 from onnxpad.finding import Severity
 from onnxpad.folders.paths import RESULT, is_result, models_in
 
 _APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
-    *("form", "check_form", "quiet", "verbose")
+    *("form", "check_form", "html", "quiet", "verbose")
 }
 """What decides nothing about one model."""
+
+
+class PartnerError(ModelError):
+    """A model of one folder of which the other folder has none at this place."""
+
+    kind = "no partner"
 
 
 def over_all(
@@ -48,33 +62,34 @@ def over_all(
     if results and not asked.quiet:
         report_beside(f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run")
     form = str(asked.form or asked.check_form or "text")
-    one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
+    one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
     for name in one + [f"--format {form}"] * (form not in {"text", "json"}):
         how = "leave it out, or name one model, without --jobs, --time-limit and --resume"
         raise UsageError(f"{name} is not for a run over many models; {how}")
 
     from onnxpad.folders.serving import outcomes, tiny
     from onnxpad.report import WORST, FolderReport
+    from onnxpad.report.documents import View
     from onnxpad.report.documents.folder_document import OTHERS
-    from onnxpad.report.json import json_of
     from onnxpad.report.layout import Screen
 
+    require_page(asked, *found, *found.values())
+    is_full = bool(form == "json" or asked.verbose or asked.html)  # what is told of each model
     of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
 
     def trial() -> None:
         known: dict[Path, Any] = {}
         for model in {each.parent: each for each in found}.values():
             options_for(asked, model, known)
-        if "ignore" in vars(asked) and not asked.quiet:
-            for line in without_model(known, found):
-                report_beside(f"note: {line}")
+        for line in () if asked.quiet else without_model(asked, known, found):
+            report_beside(f"note: {line}")
         with suppress(MismatchError):
             call(tiny(), tiny() if reads > 1 else None, *options, of_one)
         require_sizes(found, options_given(asked))
 
     with progress_bar(hidden=asked.quiet) as progress:
         made = [
-            each if form == "json" else replace(each, text="")
+            each if is_full else replace(each, text="")
             for each in outcomes(
                 call,
                 found,
@@ -92,23 +107,28 @@ def over_all(
     below = models_below(asked.output, lambda error: None) if asked.output else ()
     others = sorted({*below} - {*map(str, found.values())})
     report = FolderReport(command, tuple(made), tuple(others))
-    if form == "json":
-        write(json_of(report))
-    else:
-        lines = report.text(Screen(None, is_painted())).splitlines(keepends=True)
-        if asked.quiet:  # first come lines of models alone
-            pairs = zip_longest(lines, made)
-            lines = [e for e, it in pairs if (it.exit_code or it.older if it else OTHERS in e)]
-        write("".join(lines))
-    return report.exit_code
+
+    def text() -> str:
+        view: View = "full" if asked.verbose and not asked.quiet else "brief"
+        lines = report.text(Screen(None, is_painted()), view).splitlines(keepends=True)
+        if not asked.quiet:
+            return "".join(lines)
+        pairs = zip_longest(lines, made)  # first come lines of models alone
+        needing = (
+            (e, it.exit_code or it.older or it.warnings if it else OTHERS in e) for e, it in pairs
+        )
+        return "".join(line for line, is_needing in needing if is_needing)
+
+    return deliver(asked, report, text=text)
 
 
 def partners(old: Path, new: Path) -> dict[Path, Path]:
-    """The models of two folders by their place, of which one may not be there; or two models."""
+    """The models of two folders by their place; or two models. The second may not be there."""
     if not (old.is_dir() or new.is_dir()):
         return {old: new}
-    places = {place for folder in (old, new) for place in models_in([folder]).values()}
-    return {old / place: new / place for place in sorted(places)}
+    olds, news = ({*models_in([folder]).values()} for folder in (old, new))
+    pairs = {each: (old / each, new / each) for each in sorted(olds | news)}
+    return dict(pair if place in olds else pair[::-1] for place, pair in pairs.items())
 
 
 def deciding(asked: Asked, models: Iterable[Path]) -> Iterator[Path]:
@@ -148,7 +168,9 @@ def validated(old: Path | bytes, new: Path | bytes, asked: Asked) -> Any:
 
     if isinstance(old, Path) and isinstance(new, Path) and old.exists() != new.exists():
         there, gone = (old, new) if old.exists() else (new, old)
-        raise ModelError(f"{there} has no partner {gone}")
+        raise PartnerError(f"{there}: there is no {gone}")
     runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
     runs |= asked.some("samples", "seed", "rtol", "atol")
-    return with_sizes(partial(called, asked, validate, old, new, **runs), options_given(asked))[0]
+    options, config = options_for(asked, old)
+    result, _ = with_sizes(partial(called, asked, validate, old, new, **runs), options)
+    return replace(result, config=config)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from glob import has_magic
 from itertools import pairwise
 from pathlib import Path
@@ -178,13 +179,22 @@ def options_for(
 def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) -> R:
     """The result of a call of the library; it leaves its defaults for what is None.
 
-    A command that may be quiet shows how far it is in a bar.
+    A command that may be quiet shows how far it is in a bar. Sizes that were not typed are for the
+    models that have a place for them.
     """
     known = {name: value for name, value in more.items() if value is not None}
+
+    def ask(**options: Any) -> R:
+        if not options.keys() & {"shapes", "dims"}:
+            return call(*given, **options)
+        from onnxpad.api.sizes import with_sizes
+
+        return with_sizes(partial(call, *given), options, options_given(asked))[0]
+
     if asked.quiet is None:
-        return call(*given, **known)
+        return ask(**known)
     with progress_bar(hidden=asked.quiet) as progress:
-        return call(*given, **known, progress=progress)
+        return ask(**known, progress=progress)
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:

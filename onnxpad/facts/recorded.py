@@ -200,7 +200,8 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
             raise _lacking("shapes", name, told + meant(name, fed), fed)
         dtype, declared = graph.inputs[name]
         if not dtype:
-            raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
+            told = f"input {name!r} is no tensor, so it cannot be given a shape"
+            raise _lacking("shapes", given, told)
         if declared is None:
             declared = (None,) * len(shape)
             graph.declare(name, declared)
@@ -209,10 +210,9 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
             for size, was in zip(shape, declared, strict=True)
         )
         if not fits:
-            raise MismatchError(
-                f"input {name!r} has {len(declared)} axes in the model, {_listed(declared)}; the "
-                f"shape given has {len(shape)}: {_listed(shape)}"
-            )
+            told = f"input {name!r} has {len(declared)} axes in the model, {_listed(declared)}"
+            told += f"; the shape given has {len(shape)}: {_listed(shape)}"
+            raise _lacking("shapes", given, told)
         for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
             if size is not None and size != was:
                 yield (name, axis), Sizes(size, size)
@@ -288,9 +288,8 @@ def _named(
             if is_meant and isinstance(size, int):
                 if size in sizes:
                     return []
-                raise MismatchError(
-                    f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
-                )
+                told = f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
+                raise _lacking("dims", name, told)
     known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
     told = f"there is no dimension {name!r} to give a size; {there}"

@@ -56,7 +56,7 @@ class Ledger:
 
     def keep(self, pair: Pair, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
-        if outcome.text or outcome.outcome in {"model", "usage"}:
+        if outcome.text or outcome.outcome in {"unreadable", "refused", "no partner"}:
             data = dumps(to_builtins(outcome))
             with suppress(sqlite3.Error):  # as of a full disk: it is done again
                 self._db.execute(_KEEP, (self._place(pair), key, digest(outcome.written), data))

@@ -26,6 +26,17 @@ from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
+_OUTCOMES = {
+    "model": "unreadable",
+    "usage": "refused",
+    "output": "not written",
+    "system": "system error",
+    "provider": "without provider",
+    "crash": "crashed",
+    "time limit": "over the time limit",
+    "internal": "internal error",
+}
+"""What an outcome is called by the kind of an error; other kinds are words themselves."""
 _GROWN = 1 << 30  # bytes beyond which a process is replaced after its model
 _GRACE = 2.0  # seconds in which a process may remove what it has half written
 
@@ -124,13 +135,16 @@ def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> Fil
             worker.end()
         return found
     except Exception as error:  # also a defect: the run over the other models goes on
-        kind, code = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
-        kind, code = getattr(error, "kind", kind), getattr(error, "exit_code", code)
+        is_system, code = isinstance(error, OSError), getattr(error, "exit_code", 70)
+        kind, code = ("system", 2) if is_system else (getattr(error, "kind", "internal"), code)
         line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
+        if isinstance(error, OSError) and error.strerror:
+            line = f"{os.fsdecode(error.filename or path)}: {error.strerror}"
         if isinstance(error, CrashError) and (ended := worker.process.returncode) is not None:
             told = ("crash", f"its process ended ({ended})"), ("time limit", f"took over {limit} s")
             kind, line = told[isinstance(error, LimitError)]
-        return FileOutcome(path, code, kind, line, {}, time.perf_counter() - begin)
+        word = _OUTCOMES.get(kind, kind)
+        return FileOutcome(path, code, word, line, {}, time.perf_counter() - begin)
     finally:
         busy.discard(worker)
         pool.give_back(worker)

@@ -304,9 +304,10 @@ class TestLoop:
             copy.write_bytes((MODELS / f"{name}.onnx").read_bytes())
         before = onnxpad_runs("check", tmp_path)
         named = before.stdout.splitlines()[-1].partition("fixable with onnxpad ")[2].split()
-        assert (before.exit_code, named) == (1, ["fix", str(tmp_path), "--in-place"])
+        assert (before.exit_code, named) == (1, ["fix", str(tmp_path), "-o", f"{tmp_path}.fixed"])
+        (tmp_path / "old.fixed.onnx").write_bytes(b"no input of either")
         assert onnxpad_runs(*named, "--no-validate").exit_code == 0
-        assert onnxpad_runs("check", tmp_path).exit_code == 0
+        assert onnxpad_runs("check", f"{tmp_path}.fixed").exit_code == 0
 
 
 class TestErrors:

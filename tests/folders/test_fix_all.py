@@ -41,7 +41,7 @@ def outcomes(*paths: str, **options: Any) -> dict[str, str]:
     return {each.path: each.outcome for each in onnxpad.fix_all(paths, **options)}
 
 
-ALL = {"in/a/damaged.ONNX": "model", "in/a/same.onnx": "fixed", "in/plain.onnx": "unchanged"}
+ALL = {"in/a/damaged.ONNX": "unreadable", "in/a/same.onnx": "fixed", "in/plain.onnx": "unchanged"}
 
 
 def test_a_tree_is_mirrored() -> None:
@@ -139,6 +139,17 @@ def test_patterns_and_repeated_names() -> None:
     assert [*models_in([Path("in/[1].onnx")])] == [Path("in/[1].onnx")]
 
 
+def test_several_folders_and_patterns_that_folders_fit() -> None:
+    """Places are below what the folders have in common, or below where a pattern begins."""
+    Path("in/b").mkdir()
+    onnx.save(SAME, "in/b/same.onnx")
+    places = [Path("a/damaged.ONNX"), Path("a/same.onnx"), Path("b/same.onnx")]
+    for named in (["in/a", "in/b"], ["in/[ab]"], ["in/b/", str(Path("in/a").absolute())]):
+        assert sorted(models_in(map(Path, named)).values()) == places
+    assert [*models_in([Path("in/b")]).values()] == [Path("same.onnx")]
+    assert Path("plain.onnx") in models_in([Path("in"), Path("in/a")]).values()
+
+
 def test_links_and_other_ways_to_a_model() -> None:
     Path("in/loop").symlink_to(".")
     Path("in/link.onnx").symlink_to("plain.onnx")
@@ -168,7 +179,9 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     os.mkfifo("odd/pipe.onnx")
     for _ in range(2):
         found = outcomes("odd", output="out", resume="runs", validate=False)
-        assert found == {odd: "fixed", "odd/nul.onnx": "model", "odd/pipe.onnx": "model"}
+        assert found == {odd: "fixed"} | dict.fromkeys(
+            ("odd/nul.onnx", "odd/pipe.onnx"), "unreadable"
+        )
 
 
 @pytest.mark.parametrize(
@@ -198,7 +211,9 @@ def test_partners_have_the_same_place() -> None:
     for name in ("new/plain.onnx", "new/more.onnx"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_bytes(b"")
-    places = ("a/damaged.ONNX", "a/same.onnx", "more.onnx", "plain.onnx")
     found = partners(Path("in"), Path("new"))
-    assert found == {Path("in", place): Path("new", place) for place in places}
+    assert found == {
+        **{Path("in", e): Path("new", e) for e in ("a/damaged.ONNX", "a/same.onnx", "plain.onnx")},
+        Path("new/more.onnx"): Path("in/more.onnx"),
+    }
     assert partners(Path("in/plain.onnx"), Path("x")) == {Path("in/plain.onnx"): Path("x")}
