@@ -46,17 +46,6 @@ def with_sizes(
             lacking |= error.missing
 
 
-def require_used(models: Sequence[Lacking]) -> None:
-    """Raises UsageError if all models lack a size, for each of which `with_sizes` said so."""
-    for (kind, name), (told, _) in (models[0] if models else {}).items():
-        if all((kind, name) in each for each in models):
-            known = dict.fromkeys(e for each in models for e in each[kind, name][1])
-            if models[1:] and known:
-                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
-                told += meant(name, known)
-            raise UsageError(f"none of {len(models):,} models: {told}" if models[1:] else told)
-
-
 def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
     """Raises UsageError if no model has what a size among the options is for.
 
@@ -78,4 +67,10 @@ def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
         if not lacking:
             return
         found.append(lacking)
-    require_used(found)
+    for (kind, name), (told, _) in (found[0] if found else {}).items():
+        if all((kind, name) in each for each in found):
+            known = dict.fromkeys(e for each in found for e in each[kind, name][1])
+            if found[1:] and known:
+                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
+                told += meant(name, known)
+            raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)

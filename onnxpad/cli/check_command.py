@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_used, with_sizes
+from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import models_below
 from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
-from onnxpad.errors import Lacking, MismatchError, ModelError
+from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.folders.paths import RESULT
 from onnxpad.options import Options
@@ -21,8 +21,6 @@ from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
-
-_SIZES = {"shapes", "dims"}
 
 
 @takes(
@@ -37,16 +35,17 @@ def check(asked: Asked) -> int:
     """
     output.require_page(asked, *asked.paths)
     if output.is_many(asked):  # a folder alone is told as it always was
-        from onnxpad.cli.many import checked, over_all
+        from onnxpad.cli.many import over_all
         from onnxpad.folders import paths
+        from onnxpad.folders.serving import checked
 
-        return over_all(asked, "check", checked, paths.models_in(asked.paths))
+        how = asked.fail_on or Severity.WARNING, asked.convention
+        return over_all(asked, "check", checked, dict.fromkeys(paths.models_in(asked.paths)), *how)
     if asked.convention:
         from onnxpad.frameworks.conventions.table import framework_named
 
         asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
-    typed = {(kind, name) for kind in given.keys() & _SIZES for name in given[kind]}
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)
     chosen = {path: options_for(asked, path, known) for path, error in models.items() if not error}
@@ -55,29 +54,29 @@ def check(asked: Asked) -> int:
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
-    files, lacking = list[FileReport](), list[Lacking]()
+    if len(models) > 1:
+        require_sizes([path for path, error in models.items() if not error], given)
+    files = list[FileReport]()
     for path, problem in models.items():
         try:
             if problem is not None:
                 raise problem
             options, config = chosen[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, lacks = with_sizes(call, options)
-            lacking.append({at: told for at, told in lacks.items() if at in typed})
+            result, _ = with_sizes(call, options, {} if len(models) > 1 else given)
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
-            if isinstance(error, MismatchError):  # it has the names
-                lacking.append({})
+            if isinstance(error, MismatchError) and len(models) == 1:
+                raise
             told = explained(error)[1]
             if not told.startswith((f"{path}: ", f"{path} ")):
                 told = f"{path}: {told}"
             files.append(FileReport(str(path), error=told))
-    require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
             output.report_error(file.error)
     report = CheckReport(
-        Options(**{name: given[name] for name in given.keys() - _SIZES}),
+        Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import models_below
 from onnxpad.cli.configuration import without_model
-from onnxpad.cli.options import FILES, Asked, above, options_given
+from onnxpad.cli.options import Asked, options_given
 from onnxpad.cli.output import (
-    called,
     deliver,
     is_painted,
     options_for,
@@ -25,20 +21,8 @@ from onnxpad.cli.output import (
     report_beside,
     require_page,
 )
-from onnxpad.errors import MismatchError, ModelError, UsageError, few
-from onnxpad.finding import Severity
-from onnxpad.folders.paths import RESULT, is_result, models_in
-
-_APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
-    *("form", "check_form", "html", "quiet", "verbose")
-}
-"""What decides nothing about one model."""
-
-
-class PartnerError(ModelError):
-    """A model of one folder of which the other folder has none at this place."""
-
-    kind = "no partner"
+from onnxpad.errors import UsageError, few
+from onnxpad.folders.paths import RESULT, is_result
 
 
 def over_all(
@@ -51,8 +35,8 @@ def over_all(
 ) -> int:
     """Runs a command on each model, and tells of all; returns the exit code.
 
-    The function of a module is called with a model and its second path, further options, and what
-    was asked; it returns the report on a model. It reads the first path, or both.
+    The function is one of `onnxpad.folders.serving`: it is called with a model and its second path,
+    further options, and then those of the model. It reads the first path, or both.
 
     Raises:
         UsageError: An option is for one model, or is wrong for every model.
@@ -67,7 +51,7 @@ def over_all(
         how = "leave it out, or name one model, without --jobs, --time-limit and --resume"
         raise UsageError(f"{name} is not for a run over many models; {how}")
 
-    from onnxpad.folders.serving import outcomes, tiny
+    from onnxpad.folders.serving import outcomes, require_valid
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.documents import View
     from onnxpad.report.documents.folder_document import OTHERS
@@ -75,17 +59,15 @@ def over_all(
 
     require_page(asked, *found, *found.values())
     is_full = bool(form == "json" or asked.verbose or asked.html)  # what is told of each model
-    of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
+    known: dict[Path, Any] = {}
+    own = {model: options_for(asked, model, known) for model in found}
+    for line in () if asked.quiet else without_model(asked, known, found):
+        report_beside(f"note: {line}")
+    typed = options_given(asked)
 
     def trial() -> None:
-        known: dict[Path, Any] = {}
-        for model in {each.parent: each for each in found}.values():
-            options_for(asked, model, known)
-        for line in () if asked.quiet else without_model(asked, known, found):
-            report_beside(f"note: {line}")
-        with suppress(MismatchError):
-            call(tiny(), tiny() if reads > 1 else None, *options, of_one)
-        require_sizes(found, options_given(asked))
+        require_valid(call, *options, typed, pairs=reads > 1)
+        require_sizes(found, typed)
 
     with progress_bar(hidden=asked.quiet) as progress:
         made = [
@@ -94,9 +76,9 @@ def over_all(
                 call,
                 found,
                 *options,
-                of_one,
+                own=own,
                 reads=reads,
-                decide=deciding(asked, found) if asked.resume else (),
+                decide={Path(e) for given, _ in own.values() for e in given.get("target", ())},
                 jobs=1 if asked.jobs is None else asked.jobs,
                 progress=progress,
                 trial=trial,
@@ -120,57 +102,3 @@ def over_all(
         return "".join(line for line, is_needing in needing if is_needing)
 
     return deliver(asked, report, text=text)
-
-
-def partners(old: Path, new: Path) -> dict[Path, Path]:
-    """The models of two folders by their place; or two models. The second may not be there."""
-    if not (old.is_dir() or new.is_dir()):
-        return {old: new}
-    olds, news = ({*models_in([folder]).values()} for folder in (old, new))
-    pairs = {each: (old / each, new / each) for each in sorted(olds | news)}
-    return dict(pair if place in olds else pair[::-1] for place, pair in pairs.items())
-
-
-def deciding(asked: Asked, models: Iterable[Path]) -> Iterator[Path]:
-    """The files that decide too: targets, configurations of the models, and targets in these."""
-    yield from map(Path, asked.target or ())
-    near = [above(each / "model") for each in {each.parent for each in models}]
-    for file in {folder / name for folders in near for folder in folders for name in FILES}:
-        if file.is_file():
-            yield file
-            named = re.findall(r"[^\"'\n]+\.toml", file.read_text("utf-8", "replace"))
-            yield from (file.parent / each for each in {*named})
-
-
-def fixed(model: Path | bytes, target: Path | None, copies: bool, asked: Asked) -> Any:
-    """The report on a model that was fixed and written; bytes are neither run nor written."""
-    from onnxpad.api.fix import fix
-    from onnxpad.folders.serving import written
-
-    options, config = options_for(asked, model)
-    runs = isinstance(model, Path) and not asked.no_validate
-    result, _ = with_sizes(partial(called, asked, fix, model, validate=runs), options)
-    return written(replace(result, config=config), target, copies=copies)
-
-
-def checked(model: Path | bytes, _: object, asked: Asked) -> Any:
-    """The report on a model that was checked."""
-    from onnxpad.api.check import check
-
-    options, config = options_for(asked, model)
-    found = with_sizes(partial(check, model, convention=asked.convention), options)[0]
-    return replace(found, config=config).report(asked.fail_on or Severity.WARNING)
-
-
-def validated(old: Path | bytes, new: Path | bytes, asked: Asked) -> Any:
-    """The report on two models."""
-    from onnxpad.api.validate import validate
-
-    if isinstance(old, Path) and isinstance(new, Path) and old.exists() != new.exists():
-        there, gone = (old, new) if old.exists() else (new, old)
-        raise PartnerError(f"{there}: there is no {gone}")
-    runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
-    runs |= asked.some("samples", "seed", "rtol", "atol")
-    options, config = options_for(asked, old)
-    result, _ = with_sizes(partial(called, asked, validate, old, new, **runs), options)
-    return replace(result, config=config)

@@ -23,11 +23,15 @@ def validate(asked: Asked) -> int:
     for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
     require_page(asked, asked.original, asked.rewritten)
+    how = asked.some("samples", "seed", "rtol", "atol")
+    how |= {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
     if asked.rewritten is not None and is_many(asked, asked.original):
-        from onnxpad.cli.many import over_all, partners, validated
+        from onnxpad.cli.many import over_all
+        from onnxpad.folders.paths import partners
+        from onnxpad.folders.serving import validated
 
         found = partners(asked.original, asked.rewritten)
-        return over_all(asked, "validate", validated, found, reads=2)
+        return over_all(asked, "validate", validated, found, how, reads=2)
 
     options, config = options_for(asked, asked.original)
     from onnxpad.api import validate as api
@@ -37,9 +41,8 @@ def validate(asked: Asked) -> int:
         api.validate,
         asked.original,
         asked.rewritten,
-        providers=asked.provider or ("cpu",),
-        fallback=not asked.no_fallback,
-        **asked.some("inputs", "reference", "samples", "seed", "rtol", "atol"),
+        **how,
+        **asked.some("inputs", "reference"),
         **options,
     )
     what = "validation failed: " if result.outcome == "failed" else ""

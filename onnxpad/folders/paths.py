@@ -61,6 +61,15 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     return dict(places.values())
 
 
+def partners(old: Path, new: Path) -> dict[Path, Path]:
+    """The models of two folders by their place; or two models. The second may not be there."""
+    if not (old.is_dir() or new.is_dir()):
+        return {old: new}
+    olds, news = ({*models_in([folder]).values()} for folder in (old, new))
+    pairs = {each: (old / each, new / each) for each in sorted(olds | news)}
+    return dict(pair if place in olds else pair[::-1] for place, pair in pairs.items())
+
+
 def is_result(path: Path) -> bool:
     """Whether a path that is named is a result by its name."""
     return str(path).endswith(RESULT) and not path.is_dir()
@@ -98,11 +107,16 @@ def fixes(
             raise UsageError(f"{target}: is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
-    parents = {each.parent: each for each in results}.values()  # one file of each folder
-    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in parents}
-    if folder and all(told := _unwritable(home) for home in sorted(homes)):
-        raise OutputError(f"{folder}: {told}; name another folder")
+    if folder:
+        require_writable(folder, {each.parent: each for each in results}.values())
     return {model: target for target, model in results.items()}
+
+
+def require_writable(folder: Path, files: Iterable[Path]) -> None:
+    """Raises OutputError unless one of the files in a folder can be made, with the folders."""
+    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in files}
+    if all(told := _unwritable(home) for home in sorted(homes)):
+        raise OutputError(f"{folder}: {told}; name another folder")
 
 
 def _unwritable(folder: Path) -> str:

@@ -12,20 +12,31 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.finding import Severity
 from onnxpad.folders.ledger import Ledger
-from onnxpad.folders.paths import fixes
-from onnxpad.options import OptionKeywords, Options, suggesting
-from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
+from onnxpad.folders.paths import fixes, models_in, partners
+from onnxpad.options import OptionKeywords, suggesting
+from onnxpad.report import (
+    CheckReport,
+    Configured,
+    Delivery,
+    FileOutcome,
+    FixReport,
+    Outcome,
+    ValidationResult,
+)
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
+MANY = ("jobs", "time_limit", "resume", "progress")
 _OUTCOMES = {
     "model": "unreadable",
     "usage": "refused",
@@ -37,14 +48,22 @@ _OUTCOMES = {
     "internal": "internal error",
 }
 """What an outcome is called by the kind of an error; other kinds are words themselves."""
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _GROWN = 1 << 30  # bytes beyond which a process is replaced after its model
 _GRACE = 2.0  # seconds in which a process may remove what it has half written
+
+
+class PartnerError(ModelError):
+    """A model of one folder of which the other folder has none at this place."""
+
+    kind = "no partner"
 
 
 def outcomes(
     call: Callable[..., Any],
     pairs: Mapping[Path, Path | None],
     *options: Any,
+    own: Mapping[Path, tuple[Any, ...]] = MappingProxyType({}),
     reads: int = 1,
     decide: Iterable[Path] = (),
     jobs: int = 1,
@@ -55,12 +74,12 @@ def outcomes(
 ) -> Iterator[FileOutcome]:
     """The outcomes of models that are known already, and of each other as it comes.
 
-    A function of a module is called with a model, its second path, and options, of which `repr`
-    says all, and returns a report. It reads the first path or both, and files that `decide`. What
-    is wrong with the options is raised by `trial`.
+    A function of a module is called with a model, its second path, and options, those of all before
+    its own, of which `repr` says all, and returns a report. It reads the first path or both, and
+    files that `decide`. What is wrong with the options is raised by `trial`.
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
-    ledger = Ledger(resume, (call.__qualname__, options), decide, reads) if resume else None
+    ledger = Ledger(resume, (call.__qualname__, options), own, decide, reads) if resume else None
     if jobs < 1:
         raise UsageError(f"jobs (--jobs) is at least 1, not {jobs}")
     if not (time_limit is None or time_limit > 0):
@@ -75,7 +94,8 @@ def outcomes(
         for pair in todo:
             try:
                 key = ledger.key(pair) if ledger else ""
-                found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *options)
+                given = *options, *own.get(pair[0], ())
+                found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *given)
                 if ledger and key == ledger.key(pair):  # else a file changed meanwhile
                     ledger.keep(pair, key, found)
                 done.put((pair[0], found))
@@ -172,7 +192,7 @@ def _served(
 
 @suggesting
 def fix_all(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
@@ -206,41 +226,133 @@ def fix_all(
             the first outcome, no model has what a size is for.
         OutputError: The results or the outcomes cannot be written there.
     """
-    from onnxpad.api.fix import fix
-    from onnxpad.api.sizes import require_sizes, with_sizes
-
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
     folder = None if output is None else Path(output)
-    with suppress(MismatchError):  # it has no sizes
-        with_sizes(partial(fix, tiny(), validate=False, run_timeout=run_timeout), options)
-    pairs = fixes(map(Path, named), folder, in_place=in_place)
-    return outcomes(
-        _fixed,
-        pairs,
-        folder is not None,
-        {"validate": validate, "run_timeout": run_timeout, **options},
-        decide=map(Path, Options.of(options).targets),
-        jobs=jobs,
-        time_limit=time_limit,
-        resume=None if resume is None else Path(resume),
-        progress=progress,
-        trial=partial(require_sizes, pairs, options),
-    )
+    how = folder is not None, {"validate": validate, "run_timeout": run_timeout}
+    many = {"jobs": jobs, "time_limit": time_limit, "resume": resume, "progress": progress}
+    return _over(fixed, fixes(_named(paths), folder, in_place=in_place), *how, {**options, **many})
 
 
-def tiny() -> bytes:
-    """A model that takes all options but sizes, to find out whether they are valid."""
+def check_all(
+    paths: Paths,
+    *,
+    convention: str | None = None,
+    fail_on: Severity = Severity.WARNING,
+    **options: Any,
+) -> Iterator[FileOutcome]:
+    """Check many models, as `fix_all` fixes them.
+
+    Args:
+        paths: As for `fix_all`.
+        convention: As for `check`.
+        fail_on: The least severity that makes an outcome `failed`.
+        options: As for `check`; and `jobs`, `time_limit`, `resume` and `progress` of `fix_all`.
+
+    Returns:
+        The outcome of each model, as it comes.
+
+    Raises:
+        UsageError: As for `fix_all`.
+        OutputError: The outcomes cannot be kept there.
+    """
+    models = dict.fromkeys(models_in(_named(paths)))
+    return _over(checked, models, Severity(fail_on), convention, options)
+
+
+def validate_all(
+    original: str | os.PathLike[str], rewritten: str | os.PathLike[str], **options: Any
+) -> Iterator[FileOutcome]:
+    """Compare the models of two folders that lie at the same paths, as `fix_all` fixes them.
+
+    Args:
+        original: A folder.
+        rewritten: The folder of the models to compare.
+        options: As for `validate`; and `jobs`, `time_limit`, `resume` and `progress` of `fix_all`.
+
+    Returns:
+        The outcome of each pair, as it comes; of a model alone it is `no partner`.
+
+    Raises:
+        UsageError: As for `fix_all`.
+        OutputError: The outcomes cannot be kept there.
+        ProviderError: As for `validate`.
+    """
+    pairs = partners(Path(original), Path(rewritten))
+    return _over(validated, pairs, {}, options, reads=2)
+
+
+def _named(paths: Paths) -> Iterator[Path]:
+    return map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths)
+
+
+def _over(
+    call: Callable[..., Any], pairs: Mapping[Path, Path | None], *options: Any, reads: int = 1
+) -> Iterator[FileOutcome]:
+    """The outcomes of models; the last of the options are those by name."""
+    from onnxpad.api.sizes import require_sizes
+
+    given = dict(options[-1])
+    many = {name: given.pop(name) for name in MANY if name in given}
+    many["resume"] = Path(many["resume"]) if many.get("resume") else None
+    options = *options[:-1], given
+    require_valid(call, *options, pairs=reads > 1)
+    targets, trial = given.get("target", ()), partial(require_sizes, pairs, given)
+    decide = map(Path, [targets] if isinstance(targets, str) else targets)
+    return outcomes(call, pairs, *options, reads=reads, decide=decide, trial=trial, **many)
+
+
+def require_valid(call: Callable[..., Any], *options: Any, pairs: bool = False) -> None:
+    """Raises UsageError or ProviderError if a call takes the options of no model."""
     from onnx.parser import parse_model
 
     text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
-    return bytes(parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString())
+    model = parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString()
+    with suppress(MismatchError):  # it has no sizes
+        call(model, model if pairs else None, *options)
 
 
-def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> FixReport:
+def fixed(
+    model: Path | bytes,
+    target: Path | None,
+    copies: bool,
+    how: Mapping[str, Any],
+    keywords: Any,
+    config: Configured | None = None,
+) -> FixReport:
+    """The report on a model that was fixed and written; bytes are neither run nor written."""
     from onnxpad.api.fix import fix
     from onnxpad.api.sizes import with_sizes
 
-    return written(with_sizes(partial(fix, model), keywords)[0], target, copies=copies)
+    how = how if isinstance(model, Path) else {**how, "validate": False}
+    result, _ = with_sizes(partial(fix, model, **how), keywords)
+    return written(replace(result, config=config), target, copies=copies)
+
+
+def checked(
+    model: Path | bytes,
+    _: object,
+    fail_on: Severity,
+    convention: str | None,
+    keywords: Any,
+    config: Configured | None = None,
+) -> CheckReport:
+    """The report on a model that was checked."""
+    from onnxpad.api.check import check
+    from onnxpad.api.sizes import with_sizes
+
+    result, _ = with_sizes(partial(check, model, convention=convention), keywords)
+    return replace(result, config=config).report(fail_on)
+
+
+def validated(
+    old: Path, new: Path, how: Mapping[str, Any], keywords: Any, config: Configured | None = None
+) -> ValidationResult:
+    """The report on two models."""
+    from onnxpad.api.sizes import with_sizes
+    from onnxpad.api.validate import validate
+
+    if isinstance(new, Path) and not new.exists():
+        raise PartnerError(f"{old}: there is no {new}")
+    return replace(with_sizes(partial(validate, old, new, **how), keywords)[0], config=config)
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:

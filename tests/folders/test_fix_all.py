@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.cli.many import partners
 from onnxpad.errors import OutputError, UsageError
-from onnxpad.folders.paths import models_in
+from onnxpad.folders.paths import models_in, partners
 from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
 from onnxpad.runtimes import pool
