@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes, with_sizes
-from onnxpad.arguments import models_below
+from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
-from onnxpad.folders.paths import RESULT
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes
-from onnxpad.arguments import models_below
+from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli.configuration import without_model
 from onnxpad.cli.options import Asked, options_given
 from onnxpad.cli.output import (
@@ -22,7 +22,7 @@ from onnxpad.cli.output import (
     require_page,
 )
 from onnxpad.errors import UsageError, few
-from onnxpad.folders.paths import RESULT, is_result
+from onnxpad.folders.paths import is_result
 
 
 def over_all(

@@ -50,7 +50,7 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "paths": _told("Models, or folders to search for them.", list[Path], "PATH..."),
         "models": _told("Models, folders, or patterns as 'a/**/*.onnx'.", list[Path], "MODEL..."),
         "original": _told("The model to compare with.", Path, "ORIGINAL"),
-        "rewritten": _told("The new model.", Path, "REWRITTEN"),
+        "rewritten": _told("The new model.", Path, "[REWRITTEN]"),
         "codes": _told("Codes, prefixes (PAD1), or words of reports.", _LIST, "[CODE]..."),
         "names": _told("Targets, as NAME[-VARIANT][@VERSION], or files.", _LIST, "[NAME]..."),
         "page": _told("The page to show; without it, all are listed.", str, "[PAGE]"),
@@ -190,7 +190,7 @@ def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.
     told = _TABLE[group][name]
     how: dict[str, Any] = {
         "help": f"{told.help} {more}".rstrip(),
-        "metavar": f"[{told.metavar}]" if name == "rewritten" and not is_needed else told.metavar,
+        "metavar": told.metavar and (told.metavar.strip("[]") if is_needed else told.metavar),
         "parser": path if told.kind in {Path, list[Path]} else None,
         "autocompletion": _COMPLETED.get(name),
     }

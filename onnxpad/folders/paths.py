@@ -9,10 +9,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from onnxpad.arguments import models_below
+from onnxpad.arguments import RESULT, models_below
 from onnxpad.errors import OutputError, UsageError
-
-RESULT = ".fixed.onnx"  # how the name of a result ends, which is no input of a run over many
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
