@@ -36,10 +36,9 @@ def check(asked: Asked) -> int:
     if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import over_all
         from onnxpad.folders import paths
-        from onnxpad.folders.serving import checked
 
-        how = asked.fail_on or Severity.WARNING, asked.convention
-        return over_all(asked, "check", checked, dict.fromkeys(paths.models_in(asked.paths)), *how)
+        how = {"fail_on": asked.fail_on or Severity.WARNING, "convention": asked.convention}
+        return over_all(asked, "check", dict.fromkeys(paths.models_in(asked.paths)), how)
     if asked.convention:
         from onnxpad.frameworks.conventions.table import framework_named
 

@@ -24,11 +24,10 @@ def fix(asked: Asked) -> int:
     if is_many(asked, *asked.models):
         from onnxpad.cli.many import over_all
         from onnxpad.folders.paths import fixes
-        from onnxpad.folders.serving import fixed
 
         places = fixes(asked.models, asked.output, in_place=asked.in_place, beside=True)
-        how = {"validate": not asked.no_validate}
-        return over_all(asked, "fix", fixed, places, asked.output is not None, how)
+        how = {"copies": asked.output is not None, "validate": not asked.no_validate}
+        return over_all(asked, "fix", places, how)
     (asked.model,) = asked.models
     return _fix_one(asked)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli.configuration import without_model
 from onnxpad.cli.options import Asked, options_given
@@ -26,17 +26,11 @@ from onnxpad.folders.paths import is_result
 
 
 def over_all(
-    asked: Asked,
-    command: str,
-    call: Callable[..., Any],
-    found: Mapping[Path, Path | None],
-    *options: Any,
-    reads: int = 1,
+    asked: Asked, command: str, found: Mapping[Path, Path | None], how: Mapping[str, Any]
 ) -> int:
     """Runs a command on each model, and tells of all; returns the exit code.
 
-    The function is one of `onnxpad.folders.serving`: it is called with a model and its second path,
-    further options, and then those of the model. It reads the first path, or both.
+    What is not of `Options` are the options `how`, as of `onnxpad.folders.serving.reported`.
 
     Raises:
         UsageError: An option is for one model, or is wrong for every model.
@@ -48,10 +42,10 @@ def over_all(
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
     for name in one + [f"--format {form}"] * (form not in {"text", "json"}):
-        how = "leave it out, or name one model, without --jobs, --time-limit and --resume"
-        raise UsageError(f"{name} is not for a run over many models; {how}")
+        mend = "leave it out, or name one model, without --jobs, --time-limit and --resume"
+        raise UsageError(f"{name} is not for a run over many models; {mend}")
 
-    from onnxpad.folders.serving import outcomes, require_valid
+    from onnxpad.folders.serving import outcomes, reported, require_valid
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.documents import View
     from onnxpad.report.documents.folder_document import OTHERS
@@ -63,25 +57,20 @@ def over_all(
     own = {model: options_for(asked, model, known) for model in found}
     for line in () if asked.quiet else without_model(asked, known, found):
         report_beside(f"note: {line}")
-    typed = options_given(asked)
-
-    def trial() -> None:
-        require_valid(call, *options, typed, pairs=reads > 1)
-        require_sizes(found, typed)
-
     with progress_bar(hidden=asked.quiet) as progress:
         made = [
             each if is_full else replace(each, text="")
             for each in outcomes(
-                call,
+                reported,
                 found,
-                *options,
+                command,
+                how,
                 own=own,
-                reads=reads,
+                reads=1 + (command == "validate"),
                 decide={Path(e) for given, _ in own.values() for e in given.get("target", ())},
                 jobs=1 if asked.jobs is None else asked.jobs,
                 progress=progress,
-                trial=trial,
+                trial=partial(require_valid, command, found, how, options_given(asked)),
                 **asked.some("time_limit", "resume"),
             )
         ]
@@ -92,13 +81,11 @@ def over_all(
 
     def text() -> str:
         view: View = "full" if asked.verbose and not asked.quiet else "brief"
-        lines = report.text(Screen(None, is_painted()), view).splitlines(keepends=True)
+        told = report.text(Screen(None, is_painted()), view)
         if not asked.quiet:
-            return "".join(lines)
-        pairs = zip_longest(lines, made)  # first come lines of models alone
-        needing = (
-            (e, it.exit_code or it.older or it.warnings if it else OTHERS in e) for e, it in pairs
-        )
-        return "".join(line for line, is_needing in needing if is_needing)
+            return told
+        pairs = zip_longest(told.splitlines(keepends=True), made)  # first come lines of models
+        lines = (e for e, it in pairs if (it.needs_attention if it else OTHERS in e))
+        return "".join(lines)
 
     return deliver(asked, report, text=text)

@@ -28,10 +28,8 @@ def validate(asked: Asked) -> int:
     if asked.rewritten is not None and is_many(asked, asked.original):
         from onnxpad.cli.many import over_all
         from onnxpad.folders.paths import partners
-        from onnxpad.folders.serving import validated
 
-        found = partners(asked.original, asked.rewritten)
-        return over_all(asked, "validate", validated, found, how, reads=2)
+        return over_all(asked, "validate", partners(asked.original, asked.rewritten), how)
 
     options, config = options_for(asked, asked.original)
     from onnxpad.api import validate as api

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -17,6 +18,7 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import Progress
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
@@ -24,13 +26,11 @@ from onnxpad.folders.ledger import Ledger
 from onnxpad.folders.paths import fixes, models_in, partners
 from onnxpad.options import OptionKeywords, suggesting
 from onnxpad.report import (
-    CheckReport,
     Configured,
     Delivery,
     FileOutcome,
     FixReport,
     Outcome,
-    ValidationResult,
 )
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
@@ -227,9 +227,9 @@ def fix_all(
         OutputError: The results or the outcomes cannot be written there.
     """
     folder = None if output is None else Path(output)
-    how = folder is not None, {"validate": validate, "run_timeout": run_timeout}
+    how = {"copies": folder is not None, "validate": validate, "run_timeout": run_timeout}
     many = {"jobs": jobs, "time_limit": time_limit, "resume": resume, "progress": progress}
-    return _over(fixed, fixes(_named(paths), folder, in_place=in_place), *how, {**options, **many})
+    return _over("fix", fixes(_named(paths), folder, in_place=in_place), how, {**options, **many})
 
 
 def check_all(
@@ -254,8 +254,8 @@ def check_all(
         UsageError: As for `fix_all`.
         OutputError: The outcomes cannot be kept there.
     """
-    models = dict.fromkeys(models_in(_named(paths)))
-    return _over(checked, models, Severity(fail_on), convention, options)
+    how = {"fail_on": Severity(fail_on), "convention": convention}
+    return _over("check", dict.fromkeys(models_in(_named(paths))), how, options)
 
 
 def validate_all(
@@ -276,8 +276,7 @@ def validate_all(
         OutputError: The outcomes cannot be kept there.
         ProviderError: As for `validate`.
     """
-    pairs = partners(Path(original), Path(rewritten))
-    return _over(validated, pairs, {}, options, reads=2)
+    return _over("validate", partners(Path(original), Path(rewritten)), {}, options)
 
 
 def _named(paths: Paths) -> Iterator[Path]:
@@ -285,74 +284,55 @@ def _named(paths: Paths) -> Iterator[Path]:
 
 
 def _over(
-    call: Callable[..., Any], pairs: Mapping[Path, Path | None], *options: Any, reads: int = 1
+    command: str, pairs: Mapping[Path, Path | None], how: Mapping[str, Any], options: dict[str, Any]
 ) -> Iterator[FileOutcome]:
-    """The outcomes of models; the last of the options are those by name."""
-    from onnxpad.api.sizes import require_sizes
-
-    given = dict(options[-1])
-    many = {name: given.pop(name) for name in MANY if name in given}
+    """The outcomes of a command; among the options are those of `outcomes`."""
+    many: dict[str, Any] = {name: options.pop(name) for name in MANY if name in options}
     many["resume"] = Path(many["resume"]) if many.get("resume") else None
-    options = *options[:-1], given
-    require_valid(call, *options, pairs=reads > 1)
-    targets, trial = given.get("target", ()), partial(require_sizes, pairs, given)
-    decide = map(Path, [targets] if isinstance(targets, str) else targets)
-    return outcomes(call, pairs, *options, reads=reads, decide=decide, trial=trial, **many)
+    require_valid(command, (), how, options)
+    targets, trial = options.get("target", ()), partial(require_sizes, pairs, options)
+    many["decide"] = map(Path, [targets] if isinstance(targets, str) else targets)
+    reads = 1 + (command == "validate")
+    return outcomes(reported, pairs, command, how, options, reads=reads, trial=trial, **many)
 
 
-def require_valid(call: Callable[..., Any], *options: Any, pairs: bool = False) -> None:
-    """Raises UsageError or ProviderError if a call takes the options of no model."""
+def require_valid(
+    command: str, models: Iterable[Path], how: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Raises UsageError or ProviderError if options are wrong, or none of the models has a size."""
     from onnx.parser import parse_model
 
     text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
     model = parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString()
     with suppress(MismatchError):  # it has no sizes
-        call(model, model if pairs else None, *options)
+        reported(model, model, command, how, options)
+    require_sizes(models, options)
 
 
-def fixed(
+def reported(
     model: Path | bytes,
-    target: Path | None,
-    copies: bool,
+    second: Path | bytes | None,
+    command: str,
     how: Mapping[str, Any],
-    keywords: Any,
+    options: Mapping[str, Any],
     config: Configured | None = None,
-) -> FixReport:
-    """The report on a model that was fixed and written; bytes are neither run nor written."""
-    from onnxpad.api.fix import fix
-    from onnxpad.api.sizes import with_sizes
+) -> Any:
+    """The report of a command on a model, which `fix` writes; it neither runs nor writes bytes.
 
-    how = how if isinstance(model, Path) else {**how, "validate": False}
-    result, _ = with_sizes(partial(fix, model, **how), keywords)
-    return written(replace(result, config=config), target, copies=copies)
-
-
-def checked(
-    model: Path | bytes,
-    _: object,
-    fail_on: Severity,
-    convention: str | None,
-    keywords: Any,
-    config: Configured | None = None,
-) -> CheckReport:
-    """The report on a model that was checked."""
-    from onnxpad.api.check import check
-    from onnxpad.api.sizes import with_sizes
-
-    result, _ = with_sizes(partial(check, model, convention=convention), keywords)
-    return replace(result, config=config).report(fail_on)
-
-
-def validated(
-    old: Path, new: Path, how: Mapping[str, Any], keywords: Any, config: Configured | None = None
-) -> ValidationResult:
-    """The report on two models."""
-    from onnxpad.api.sizes import with_sizes
-    from onnxpad.api.validate import validate
-
-    if isinstance(new, Path) and not new.exists():
-        raise PartnerError(f"{old}: there is no {new}")
-    return replace(with_sizes(partial(validate, old, new, **how), keywords)[0], config=config)
+    Of `how` are options of that call, and `copies` of `written` or `fail_on` of a report.
+    """
+    more, is_pair = {**how}, command == "validate"
+    last = more.pop("copies", False), more.pop("fail_on", Severity.WARNING)
+    if is_pair and isinstance(second, Path) and not second.exists():
+        raise PartnerError(f"{model!s}: there is no {second}")
+    if command == "fix" and isinstance(model, bytes):
+        more["validate"] = False
+    call = getattr(import_module(f"onnxpad.api.{command}"), command)
+    given = (model, second) if is_pair else (model,)
+    result = replace(with_sizes(partial(call, *given, **more), options)[0], config=config)
+    if command == "fix":
+        return written(result, second if isinstance(second, Path) else None, copies=last[0])
+    return result if is_pair else result.report(last[1])
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:

@@ -359,6 +359,11 @@ class FileOutcome(Struct, frozen=True):
         return f"<{type(self).__name__}: {told}>"
 
     @property
+    def needs_attention(self) -> bool:
+        """Whether `--quiet` tells it."""
+        return bool(self.exit_code or self.older or self.warnings)
+
+    @property
     def report(self) -> Mapping[str, object] | None:
         """The whole report as data; None after an error."""
         found: Mapping[str, object] | None = loads(self.text or "null")
