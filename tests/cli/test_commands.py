@@ -133,12 +133,6 @@ class TestFix:
         assert (other["style"], other["validate"], other["strict"]) == ("pad", False, True)
         assert other["no_ceil"]
 
-    def test_output_is_written_where_asked(self, api: Api, model: Path, tmp_path: Path) -> None:
-        target = tmp_path / "out.onnx"
-        assert onnxpad_runs("fix", model, "-o", target).exit_code == 0
-        assert target.read_bytes() == b"fixed"
-        assert sorted(tmp_path.iterdir()) == [model, target]
-
     def test_in_place_replaces_the_file_behind_a_link(
         self, api: Api, model: Path, tmp_path: Path
     ) -> None:
@@ -147,12 +141,6 @@ class TestFix:
         assert onnxpad_runs("fix", link, "--in-place").exit_code == 0
         assert link.is_symlink()
         assert model.read_bytes() == b"fixed"
-
-    def test_unchanged_writes_nothing_and_says_so(self, api: Api, model: Path) -> None:
-        api.fixed = UNCHANGED
-        result = onnxpad_runs("fix", model)
-        assert result.exit_code == 0
-        assert list(model.parent.iterdir()) == [model]
 
     @pytest.mark.parametrize("outcome", [UNCHANGED, Fixed(validation=FAILED)])
     def test_an_older_result_that_stays_is_told_of(
@@ -385,22 +373,6 @@ class TestCheck:
         monkeypatch.chdir(folder.parent)
         onnxpad_runs("check", folder / "b.onnx", folder, folder, folder.name)
         assert self.asked(api, folder) == ["b.onnx", "a.onnx", "deep/er/c.ONNX"]
-
-    @pytest.mark.parametrize(
-        ("findings", "fail_on", "code"),
-        [
-            ((), "info", 0),
-            ((REFUSED,), "warning", 0),
-            ((REFUSED,), "info", 1),
-            ((WARNING,), "warning", 1),
-            ((WARNING,), "error", 0),
-        ],
-    )
-    def test_findings_fail_from_a_severity_on(
-        self, api: Api, model: Path, findings: tuple[Finding, ...], fail_on: str, code: int
-    ) -> None:
-        api.found = {"model.onnx": findings}
-        assert onnxpad_runs("check", model, "--fail-on", fail_on).exit_code == code
 
     def test_errors_come_first_and_what_stays_is_listed_when_asked_for(
         self, api: Api, model: Path

@@ -129,6 +129,20 @@ def test_a_wrong_result_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(result, Path("out/x.onnx"), copies=False).delivery.written == "out/x.onnx"
 
 
+def test_check_and_validate_all() -> None:
+    found = {each.path: each.outcome for each in onnxpad.check_all("in", jobs=2, ignore="PAD2")}
+    assert found == {**ALL, "in/a/same.onnx": "failed", "in/plain.onnx": "passed"}
+    ignored = onnxpad.check_all(["in/a/same.onnx"], fail_on=onnxpad.Severity.ERROR, resume="runs")
+    assert [each.outcome for each in ignored] == ["passed"]
+    list(onnxpad.fix_all("in", output="out", validate=False))
+    found = {each.path: each.outcome for each in onnxpad.validate_all("in", "out", samples=2)}
+    assert found == dict(zip(ALL, ("no partner", "passed", "passed"), strict=True))
+    with pytest.raises(TypeError, match="stile"):
+        onnxpad.check_all("in", stile="x")
+    with pytest.raises(UsageError, match="rtol"):
+        onnxpad.validate_all("in", "out", rtol=-1)
+
+
 def test_patterns_and_repeated_names() -> None:
     same, plain = Path("in/a/same.onnx"), Path("in/plain.onnx")
     found = models_in([Path("in/**/*.onnx")])
@@ -176,11 +190,10 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     model.graph.initializer[0].data_location = 1
     Path("odd/nul.onnx").write_bytes(model.SerializeToString())
     os.mkfifo("odd/pipe.onnx")
+    gone = "unreadable"
     for _ in range(2):
         found = outcomes("odd", output="out", resume="runs", validate=False)
-        assert found == {odd: "fixed"} | dict.fromkeys(
-            ("odd/nul.onnx", "odd/pipe.onnx"), "unreadable"
-        )
+        assert found == {odd: "fixed", "odd/nul.onnx": gone, "odd/pipe.onnx": gone}
 
 
 @pytest.mark.parametrize(

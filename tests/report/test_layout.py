@@ -4,16 +4,8 @@ import pytest
 
 from onnxpad.cli.output import screen
 from onnxpad.report.documents import Pairs
-from onnxpad.report.layout import Screen, marked, unmarked, wrapped
+from onnxpad.report.layout import Screen, marked, wrapped
 from tests.support.rows import each_row
-
-
-@each_row(
-    ("text", "count"),
-    [("", 0), ("ab", 2), ("é", 1), (marked("ab", "good"), 2)],
-)
-def test_the_cells_of_a_text(text: str, count: int) -> None:
-    assert len(unmarked(text)) == count
 
 
 @each_row(
