@@ -49,28 +49,33 @@ def with_sizes(
 def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
     """Raises UsageError if no model has what a size among the options is for.
 
-    Models are read until one has it; those that cannot be read have nothing.
+    Models are read until each size has one; those that cannot be read have nothing.
     """
     sizes = {kind: each for kind in _READ if (each := options.get(kind))}
-    if not sizes:
-        return
-    from onnxpad.api.check import check
-
     found = list[Lacking]()
-    for model in models:
+    missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
+    for model in models if sizes else ():
         try:
-            _, lacking = with_sizes(partial(check, model), sizes)
+            found.append(with_sizes(partial(_placed, model), sizes)[1])
         except MismatchError:  # it has the names
             return
         except (OSError, OnnxpadError):
             continue
-        if not lacking:
+        missing &= found[-1].keys()
+        if not missing:
             return
-        found.append(lacking)
     for (kind, name), (told, _) in (found[0] if found else {}).items():
-        if all((kind, name) in each for each in found):
+        if (kind, name) in missing:
             known = dict.fromkeys(e for each in found for e in each[kind, name][1])
             if found[1:] and known:
                 told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
                 told += meant(name, known)
             raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)
+
+
+def _placed(model: Path, **sizes: Any) -> None:
+    """Raises MismatchError as all calls do that take sizes."""
+    from onnxpad.facts.recorded import given_domain
+    from onnxpad.graph import Graph
+
+    given_domain(Graph.read(model), **sizes)
