@@ -12,7 +12,6 @@ from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few, meant
 
 R = TypeVar("R")
-EMPTY = MappingProxyType[str, Any]({})
 _CALLED = {"shapes": "input", "dims": "dimension"}
 _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "shapes": shapes_given,
@@ -21,7 +20,9 @@ _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
 
 
 def with_sizes(
-    ask: Callable[..., R], options: Mapping[str, Any], needed: Mapping[str, Any] = EMPTY
+    ask: Callable[..., R],
+    options: Mapping[str, Any],
+    needed: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[R, Lacking]:
     """The result of a call with those sizes among its options for which the model has a place.
 

@@ -11,16 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.arguments import RESULT, models_below
+from onnxpad.cli import output
 from onnxpad.cli.configuration import without_model
 from onnxpad.cli.options import Asked, options_given
-from onnxpad.cli.output import (
-    deliver,
-    is_painted,
-    options_for,
-    progress_bar,
-    report_beside,
-    require_page,
-)
 from onnxpad.errors import UsageError, few
 from onnxpad.folders.paths import is_result
 
@@ -38,7 +31,9 @@ def over_all(
     """
     results = [each for each in asked.models or asked.paths or () if is_result(each)]
     if results and not asked.quiet:
-        report_beside(f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run")
+        output.report_beside(
+            f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"
+        )
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
     for name in one + [f"--format {form}"] * (form not in {"text", "json"}):
@@ -51,13 +46,13 @@ def over_all(
     from onnxpad.report.documents.folder_document import OTHERS
     from onnxpad.report.layout import Screen
 
-    require_page(asked, *found, *found.values())
+    output.require_page(asked, *found, *found.values())
     is_full = bool(form == "json" or asked.verbose or asked.html)  # what is told of each model
     known: dict[Path, Any] = {}
-    own = {model: options_for(asked, model, known) for model in found}
+    own = {model: output.options_for(asked, model, known) for model in found}
     for line in () if asked.quiet else without_model(asked, known, found):
-        report_beside(f"note: {line}")
-    with progress_bar(hidden=asked.quiet) as progress:
+        output.report_beside(f"note: {line}")
+    with output.progress_bar(hidden=asked.quiet) as progress:
         made = [
             each if is_full else replace(each, text="")
             for each in outcomes(
@@ -81,11 +76,11 @@ def over_all(
 
     def text() -> str:
         view: View = "full" if asked.verbose and not asked.quiet else "brief"
-        told = report.text(Screen(None, is_painted()), view)
+        told = report.text(Screen(None, output.is_painted()), view)
         if not asked.quiet:
             return told
         pairs = zip_longest(told.splitlines(keepends=True), made)  # first come lines of models
         lines = (e for e, it in pairs if (it.needs_attention if it else OTHERS in e))
         return "".join(lines)
 
-    return deliver(asked, report, text=text)
+    return output.deliver(asked, report, text=text)

@@ -227,9 +227,12 @@ def fix_all(
         OutputError: The results or the outcomes cannot be written there.
     """
     folder = None if output is None else Path(output)
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
     how = {"copies": folder is not None, "validate": validate, "run_timeout": run_timeout}
     many = {"jobs": jobs, "time_limit": time_limit, "resume": resume, "progress": progress}
-    return _over("fix", fixes(_named(paths), folder, in_place=in_place), how, {**options, **many})
+    return _over(
+        "fix", fixes(map(Path, named), folder, in_place=in_place), how, {**options, **many}
+    )
 
 
 def check_all(
@@ -254,8 +257,9 @@ def check_all(
         UsageError: As for `fix_all`.
         OutputError: The outcomes cannot be kept there.
     """
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
     how = {"fail_on": Severity(fail_on), "convention": convention}
-    return _over("check", dict.fromkeys(models_in(_named(paths))), how, options)
+    return _over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
 
 
 def validate_all(
@@ -277,10 +281,6 @@ def validate_all(
         ProviderError: As for `validate`.
     """
     return _over("validate", partners(Path(original), Path(rewritten)), {}, options)
-
-
-def _named(paths: Paths) -> Iterator[Path]:
-    return map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths)
 
 
 def _over(
