@@ -38,8 +38,6 @@ DIFFERS = Comparison("y", equal=False, max_abs=1.0, max_rel=1.0, detail="", ok=F
 FAILED = Validation(
     ok=False, runs=(Run("CPUExecutionProvider", "off", "x", (DIFFERS,), (0.1, 0.1), "", ok=False),)
 )
-
-
 PASSED = Validation(ok=True, runs=(), probes=1)
 NOTHING = not_validated("input 'x' is no tensor")
 
@@ -122,16 +120,6 @@ class TestFix:
         assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
         assert model.read_bytes() == b"original"
         assert "model.fixed.onnx" in result.stdout
-
-    def test_the_options_reach_the_api(self, api: Api, model: Path) -> None:
-        onnxpad_runs("fix", model)
-        onnxpad_runs("fix", model, "--style", "pad", "--strict", "--no-validate", "--no-ceil")
-        plain, other = api.asked
-        assert plain["model"] == model
-        assert plain.keys() == {"model", "validate", "progress"}
-        assert plain["validate"]
-        assert (other["style"], other["validate"], other["strict"]) == ("pad", False, True)
-        assert other["no_ceil"]
 
     def test_in_place_replaces_the_file_behind_a_link(
         self, api: Api, model: Path, tmp_path: Path
@@ -421,14 +409,6 @@ class TestCheck:
         (tmp_path / "-\x1b[2J.onnx").write_bytes(b"model")
         api.found["-\x1b[2J.onnx"] = (WARNING,)
         assert "\x1b" not in onnxpad_runs("check", "./-\x1b[2J.onnx").stdout
-
-    def test_codes_are_passed_on(self, api: Api, model: Path) -> None:
-        onnxpad_runs("check", model, "--select", "PAD2,pad501", "--ignore", "PAD202")
-        onnxpad_runs("check", model)
-        chosen, everything = api.asked
-        assert chosen["select"] == ("PAD2", "PAD501")
-        assert chosen["ignore"] == ("PAD202",)
-        assert everything.keys() == {"model", "convention"}
 
 
 # Once with the real api.
