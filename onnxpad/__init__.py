@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from onnxpad.finding import Change as Change
     from onnxpad.finding import Finding as Finding
     from onnxpad.finding import Severity as Severity
+    from onnxpad.folders.serving import check_all as check_all
     from onnxpad.folders.serving import fix_all as fix_all
+    from onnxpad.folders.serving import validate_all as validate_all
     from onnxpad.report import FileOutcome as FileOutcome
     from onnxpad.report import ShowResult as ShowResult
     from onnxpad.report import ValidationResult as ValidationResult
@@ -65,7 +67,7 @@ _MODULES = {
     "api.check": {"CheckResult", "check"},
     "api.fix": {"FixResult", "fix"},
     "api.ir_pass": {"FixPaddingPass"},
-    "folders.serving": {"fix_all"},
+    "folders.serving": {"check_all", "fix_all", "validate_all"},
     "report": {"FileOutcome", "ShowResult", "ValidationResult"},
 }
 __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir

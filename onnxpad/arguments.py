@@ -22,6 +22,7 @@ _T = TypeVar("_T")
 Progress = Callable[[str, int, int], None]
 """Called with the name of a step, how much of it is done, and how much it is in all."""
 
+RESULT = ".fixed.onnx"  # how the name of a result ends, which is no input of a run over many
 _NUMBER = r"\s*-?[0-9]{1,19}\s*"
 
 

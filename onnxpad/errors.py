@@ -38,7 +38,7 @@ class MismatchError(UsageError):
     """Sizes that do not fit this model, though they may fit another one."""
 
     def __init__(self, message: str, missing: Lacking | None = None) -> None:
-        """Keeps what the model lacks; nothing if it has the names but contradicts a size."""
+        """Keeps for which sizes the model has nothing open; nothing if two sizes contradict."""
         super().__init__(message)
         self.missing = missing or {}
 

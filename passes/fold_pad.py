@@ -127,8 +127,8 @@ class RecogniseSame(PadBefore):
     With `--dynamic auto-pad` the operator gets `auto_pad=SAME_UPPER` or `SAME_LOWER` in place of
     the `Pad` and the nodes that computed its amounts. Else the finding says that it could.
     ## Why it matters
-    timm's Conv2dSame and others leave some twenty nodes and a copy before each convolution, which
-    TensorRT refuses. Without them, onnxruntime's CPU provider is 1.3 to 2.6 times as fast.
+    timm's Conv2dSame and others leave some twenty nodes and a copy before each convolution. Without
+    them, onnxruntime's CPU provider is 1.3 to 2.6 times as fast.
     ## Example
         size = Shape <start = 2> (x)
         left = Mod (size, two)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from onnxpad.arguments import dims_given, shapes_given
@@ -18,11 +19,17 @@ _READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
 }
 
 
-def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, Lacking]:
-    """The result of a call with those sizes among its options whose name the model has.
+def with_sizes(
+    ask: Callable[..., R],
+    options: Mapping[str, Any],
+    needed: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[R, Lacking]:
+    """The result of a call with those sizes among its options for which the model has a place.
+
+    That is an input or a dimension of the name that is open, or of that size.
 
     Raises:
-        MismatchError: A size contradicts the model.
+        MismatchError: The model has none for a size that is needed, or sizes contradict each other.
     """
     lacking: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
     while True:
@@ -34,41 +41,42 @@ def with_sizes(ask: Callable[..., R], options: Mapping[str, Any]) -> tuple[R, La
         try:
             return ask(**{**options, **sizes}), lacking
         except MismatchError as error:
-            if not error.missing.keys() - lacking.keys():
+            missing = error.missing.keys() - lacking.keys()
+            if not missing or any(name in needed.get(kind, ()) for kind, name in missing):
                 raise
             lacking |= error.missing
-
-
-def require_used(models: Sequence[Lacking]) -> None:
-    """Raises UsageError if all models lack a size, for each of which `with_sizes` said so."""
-    for (kind, name), (told, _) in (models[0] if models else {}).items():
-        if all((kind, name) in each for each in models):
-            known = dict.fromkeys(e for each in models for e in each[kind, name][1])
-            if models[1:] and known:
-                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
-                told += meant(name, known)
-            raise UsageError(f"none of {len(models):,} models: {told}" if models[1:] else told)
 
 
 def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
     """Raises UsageError if no model has what a size among the options is for.
 
-    Models are read until one has it; those that cannot be read have nothing.
+    Models are read until each size has one; those that cannot be read have nothing.
     """
     sizes = {kind: each for kind in _READ if (each := options.get(kind))}
-    if not sizes:
-        return
-    from onnxpad.api.check import check
-
     found = list[Lacking]()
-    for model in models:
+    missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
+    for model in models if sizes else ():
         try:
-            _, lacking = with_sizes(partial(check, model), sizes)
+            found.append(with_sizes(partial(_placed, model), sizes)[1])
         except MismatchError:  # it has the names
             return
         except (OSError, OnnxpadError):
             continue
-        if not lacking:
+        missing &= found[-1].keys()
+        if not missing:
             return
-        found.append(lacking)
-    require_used(found)
+    for (kind, name), (told, _) in (found[0] if found else {}).items():
+        if (kind, name) in missing:
+            known = dict.fromkeys(e for each in found for e in each[kind, name][1])
+            if found[1:] and known:
+                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
+                told += meant(name, known)
+            raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)
+
+
+def _placed(model: Path, **sizes: Any) -> None:
+    """Raises MismatchError as all calls do that take sizes."""
+    from onnxpad.facts.recorded import given_domain
+    from onnxpad.graph import Graph
+
+    given_domain(Graph.read(model), **sizes)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_used, with_sizes
-from onnxpad.arguments import models_below
+from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
-from onnxpad.errors import Lacking, MismatchError, ModelError
+from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
@@ -34,10 +34,11 @@ def check(asked: Asked) -> int:
     """
     output.require_page(asked, *asked.paths)
     if output.is_many(asked):  # a folder alone is told as it always was
-        from onnxpad.cli.many import checked, over_all
+        from onnxpad.cli.many import over_all
         from onnxpad.folders import paths
 
-        return over_all(asked, "check", checked, paths.models_in(asked.paths))
+        how = {"fail_on": asked.fail_on or Severity.WARNING, "convention": asked.convention}
+        return over_all(asked, "check", dict.fromkeys(paths.models_in(asked.paths)), how)
     if asked.convention:
         from onnxpad.frameworks.conventions.table import framework_named
 
@@ -51,24 +52,24 @@ def check(asked: Asked) -> int:
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
-    files, lacking = list[FileReport](), list[Lacking]()
+    if len(models) > 1:
+        require_sizes([path for path, error in models.items() if not error], given)
+    files = list[FileReport]()
     for path, problem in models.items():
         try:
             if problem is not None:
                 raise problem
             options, config = chosen[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, lacks = with_sizes(call, options)
-            lacking.append(lacks)
+            result, _ = with_sizes(call, options, {} if len(models) > 1 else given)
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
-            if isinstance(error, MismatchError):  # it has the names
-                lacking.append({})
+            if isinstance(error, MismatchError) and len(models) == 1:
+                raise
             told = explained(error)[1]
             if not told.startswith((f"{path}: ", f"{path} ")):
                 told = f"{path}: {told}"
             files.append(FileReport(str(path), error=told))
-    require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
             output.report_error(file.error)
@@ -124,17 +125,20 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     if not paths:
         return ""
     asked = [*map(str, given)] if len(given) <= 4 else ["MODEL..."]  # more are not read
-    names = asked if len(paths) > 1 else paths  # the folders and patterns that were named, too
+    names = asked if len(files) > 1 else paths  # the folders and patterns that were named, too
     named = [f"./{each}" if each.startswith("-") else each for each in names]
     told = f"onnxpad fix {shown(shlex.join(named))}"
-    told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
+    if len(files) > 1:
+        folder = f"{given[0]}.fixed" if len(given) == 1 and given[0].name else "fixed"
+        told += f" -o {shown(shlex.quote(folder))}"
     return told + " and the same options" * is_optioned
 
 
 def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     """The models that arguments name, or that are in folders, each once.
 
-    With the reason where there is none. Hidden folders and links to folders are left out.
+    With the reason where there is none. Hidden folders, links to folders, and results in folders
+    are left out.
     """
     found: dict[Path, Exception | None] = {}
 
@@ -144,7 +148,8 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     for argument in arguments:
         models, before = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
-            models = [*map(Path, models_below(argument, unread))]
+            below = models_below(argument, unread)
+            models = [Path(each) for each in below if not each.endswith(RESULT)]
         if not models and len(found) == before:
             found.setdefault(argument, ModelError("no .onnx file in this folder"))
         seen = {each.absolute() for each in found}

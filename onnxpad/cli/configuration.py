@@ -5,7 +5,7 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.arguments import codes_given
+from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
@@ -24,7 +24,9 @@ Texts = str | tuple[str, ...]
 Read = tuple[Path, Mapping[str, Any]] | None
 """A configuration: its path as it is told, and its keys with their values."""
 
-IGNORED = "per-file-ignores"
+IGNORED, SIZED = "per-file-ignores", "per-file-dim"
+BY_PATTERN = {IGNORED: "ignore", SIZED: "dims"}
+"""Keys with patterns of models, and the options of which they are."""
 
 _TABLE = re.compile(rb"^[ \t\[\"']*tool[ \t\"']*(\.[ \t\"']*onnxpad|[\]=])", re.MULTILINE)
 """How a line of a pyproject.toml with a table `tool.onnxpad` begins."""
@@ -39,6 +41,8 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     ignore: Texts = ()
     fail_on: Severity | None = None
     per_file_ignores: dict[str, Texts] = {}
+    dim: Texts = ()
+    per_file_dim: dict[str, Texts] = {}
 
 
 def configured(
@@ -61,20 +65,30 @@ def configured(
         if (name := key.replace("-", "_")) in vars(asked) and not getattr(asked, name)
     }
     options |= {key: value for key, value in said.items() if key != "fail-on"}
-    patterns: Mapping[str, Sequence[str]] = keys.get(IGNORED, {}) if "ignore" in vars(asked) else {}
-    fits = [codes for pattern, codes in patterns.items() if _fits(path.parent, pattern, model)]
-    if ignored := tuple(dict.fromkeys(code for codes in fits for code in codes)):
-        said[IGNORED] = ignored
-        options["ignore"] = (*options.get("ignore", ()), *ignored)
+    for key, name in BY_PATTERN.items():
+        patterns: Mapping[str, Texts] = keys.get(key, {}) if name in vars(asked) else {}
+        fits = [held for pattern, held in patterns.items() if _fits(path.parent, pattern, model)]
+        held = tuple(each for some in fits for each in some)
+        if held and key == IGNORED:
+            said[key] = tuple(dict.fromkeys(held))
+            options["ignore"] = (*options.get("ignore", ()), *said[key])
+        elif held:
+            typed, last = options.get("dims", {}), {each.rpartition("=")[0]: each for each in held}
+            said["dim"] = tuple(each for name, each in last.items() if name not in typed)
+            options["dims"] = sizes_by_name("--dim", said["dim"]) | typed
+    said = {key: value for key, value in said.items() if value}
     return options, Configured(str(path), said) if said else None
 
 
-def without_model(known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
+def without_model(
+    asked: Asked, known: Mapping[Path, Read], models: Collection[Path]
+) -> Iterator[str]:
     """A line for each pattern of known configurations that fits none of the models."""
     for path, keys in filter(None, known.values()):
-        for pattern in keys.get(IGNORED, ()):
-            if not any(_fits(path.parent, pattern, model) for model in models):
-                yield f"{path}: {IGNORED} {pattern!r} fits no model of this run"
+        for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
+            for pattern in keys.get(key, ()):
+                if not any(_fits(path.parent, pattern, model) for model in models):
+                    yield f"{path}: {key} {pattern!r} fits no model of this run"
 
 
 def _read_in(folder: Path) -> Read:
@@ -101,6 +115,7 @@ def _read_in(folder: Path) -> Read:
         return None
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())
+    sized = {"*": keys.dim, **keys.per_file_dim}  # `dim` is for all
     try:
         said: dict[str, Any] = {
             # The path of a target's file is from the folder of the configuration.
@@ -110,12 +125,23 @@ def _read_in(folder: Path) -> Read:
             "ignore": codes("ignore", keys.ignore),
             "fail-on": keys.fail_on,
             IGNORED: {name: codes(IGNORED, each) for name, each in keys.per_file_ignores.items()},
+            SIZED: {name: _sizes(each) for name, each in sized.items() if each},
         }
         for name in said["target"]:
             load(name)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return path, {key: value for key, value in said.items() if value}
+
+
+def _sizes(texts: Texts) -> tuple[str, ...]:
+    """Texts as `height=64` or `height=32..64`; UsageError if one is none."""
+    from onnxpad.facts.recorded import sizes_of
+
+    given = (texts,) if isinstance(texts, str) else texts
+    for name, size in sizes_by_name("--dim", given).items():
+        sizes_of(name, size)
+    return given
 
 
 def _fits(folder: Path, pattern: str, model: Path) -> bool:

@@ -1,13 +1,9 @@
 """`onnxpad fix`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-
 from msgspec.structs import replace
 
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, takes
 from onnxpad.cli.output import called, deliver, is_many, options_for, saved, target_of
-from onnxpad.errors import ModelError
 from onnxpad.process import gc_paused_for_good
 
 
@@ -26,38 +22,14 @@ def fix(asked: Asked) -> int:
     several models the worst counts, and results in a folder mirror the tree.
     """
     if is_many(asked, *asked.models):
-        from onnxpad.cli.many import fixed, over_all
+        from onnxpad.cli.many import over_all
         from onnxpad.folders.paths import fixes
 
         places = fixes(asked.models, asked.output, in_place=asked.in_place, beside=True)
-        return over_all(asked, "fix", fixed, places, asked.output is not None)
+        how = {"copies": asked.output is not None, "validate": not asked.no_validate}
+        return over_all(asked, "fix", places, how)
     (asked.model,) = asked.models
-    with _folder(asked):
-        return _fix_one(asked)
-
-
-@contextmanager
-def _folder(asked: Asked) -> Iterator[None]:
-    """Has a folder that is named as the output mean the model's name in it; made if need be.
-
-    That is one that is there, or a name without an ending.
-    """
-    folder, model = asked.output, asked.model
-    is_new = folder is not None and not (folder.suffix or folder.exists() or folder.is_symlink())
-    if folder is None or asked.in_place or str(folder) == "-" or not (is_new or folder.is_dir()):
-        yield
-        return
-    if not model.exists():  # a mistyped folder, perhaps
-        raise ModelError(f"{model} does not exist; check the path")
-    try:
-        if is_new:
-            folder.mkdir(parents=True)
-        asked.output = folder / model.name
-        yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # that there is a result in it
-                folder.rmdir()
+    return _fix_one(asked)
 
 
 def _fix_one(asked: Asked) -> int:

@@ -49,8 +49,8 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "model": _told("The model.", Path, "MODEL"),
         "paths": _told("Models, or folders to search for them.", list[Path], "PATH..."),
         "models": _told("Models, folders, or patterns as 'a/**/*.onnx'.", list[Path], "MODEL..."),
-        "original": _told("The model to compare with, or a folder.", Path, "ORIGINAL"),
-        "rewritten": _told("The new model or folder; or give --reference.", Path, "[REWRITTEN]"),
+        "original": _told("The model to compare with.", Path, "ORIGINAL"),
+        "rewritten": _told("The new model.", Path, "[REWRITTEN]"),
         "codes": _told("Codes, prefixes (PAD1), or words of reports.", _LIST, "[CODE]..."),
         "names": _told("Targets, as NAME[-VARIANT][@VERSION], or files.", _LIST, "[NAME]..."),
         "page": _told("The page to show; without it, all are listed.", str, "[PAGE]"),
@@ -126,7 +126,7 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             "--verbose/--quiet -v/-q",
             bool | None,
         ),
-        "diff": Typed("Write nothing, and print a diff of the nodes; exit 1 if any changes."),
+        "diff": Typed("Write nothing, print a diff of one model's nodes; exit 1 if any changes."),
         "fail_on": _told("The least severity that fails.  [default: warning]", Severity),
         "schema": Typed("Print the JSON Schema of the reports of --format json."),
     },
@@ -193,7 +193,7 @@ def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.
     told = _TABLE[group][name]
     how: dict[str, Any] = {
         "help": f"{told.help} {more}".rstrip(),
-        "metavar": told.metavar,
+        "metavar": told.metavar and (told.metavar.strip("[]") if is_needed else told.metavar),
         "parser": path if told.kind in {Path, list[Path]} else None,
         "autocompletion": _COMPLETED.get(name),
     }

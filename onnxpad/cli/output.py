@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from glob import has_magic
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +25,7 @@ import typer
 from msgspec.structs import replace
 
 from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
-from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shortened
+from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, meant, shortened
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
@@ -178,19 +179,30 @@ def options_for(
 def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) -> R:
     """The result of a call of the library; it leaves its defaults for what is None.
 
-    A command that may be quiet shows how far it is in a bar.
+    A command that may be quiet shows how far it is in a bar. Sizes that were not typed are for the
+    models that have a place for them.
     """
     known = {name: value for name, value in more.items() if value is not None}
+
+    def ask(**options: Any) -> R:
+        if not options.keys() & {"shapes", "dims"}:
+            return call(*given, **options)
+        from onnxpad.api.sizes import with_sizes
+
+        return with_sizes(partial(call, *given), options, options_given(asked))[0]
+
     if asked.quiet is None:
-        return call(*given, **known)
+        return ask(**known)
     with progress_bar(hidden=asked.quiet) as progress:
-        return call(*given, **known, progress=progress)
+        return ask(**known, progress=progress)
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:
     """The result with its delivery, of which `more` are further fields; if asked, it is saved."""
     from onnxpad.report import Delivery
 
+    if writes and target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
     data = called(asked, result.save, target, keep_invalid=asked.keep_invalid) if writes else ()
     stays = not (writes or asked.in_place or asked.diff)
     delivery = Delivery(
@@ -246,6 +258,8 @@ def is_many(asked: Asked, *models: Path) -> bool:
 def target_of(asked: Asked, ending: str) -> Path:
     """The path of the result, MODEL.ending.onnx by default; checked before any work is done.
 
+    For `fix` a folder, or a name without an ending, means the model's name in it.
+
     Raises:
         UsageError: Options exclude each other, or the result or a page would replace what is given.
         OutputError: No file can be written there.
@@ -256,12 +270,21 @@ def target_of(asked: Asked, ending: str) -> Path:
     if asked.in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     target: Path = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")
+    may_be_folder = ending == "fixed" and output is not None and str(output) != "-"
+    is_new = may_be_folder and not (output.suffix or os.path.lexists(output))
+    if may_be_folder and (is_new or output.is_dir()):
+        from onnxpad.folders.paths import require_writable
+
+        if not model.exists():  # a mistyped folder, perhaps
+            raise ModelError(f"{model} does not exist; check the path")
+        target = output / model.name
+        require_writable(output, [target])
     if asked.in_place:
         target = Path(os.path.realpath(model))  # `Path.resolve` fails on loops in some versions
     elif _is_same(target, model):
         mend = "name another file" if asked.in_place is None else "--in-place replaces it"
         raise UsageError(f"{target} is the model itself; {mend}")
-    elif output or target.exists():
+    elif (output and not is_new) or target.exists():
         given = asked.inputs, asked.reference, *(asked.references or ())
         _require_file(target, "--output", *given)
     require_page(asked, model, target)

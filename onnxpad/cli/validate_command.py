@@ -1,12 +1,16 @@
 """`onnxpad validate` and `onnxpad prove`: two models are compared."""
 
+from msgspec.structs import replace
+
 from onnxpad.cli.options import MANY, Asked, options_given, takes
-from onnxpad.cli.output import called, deliver, is_many, require_page
+from onnxpad.cli.output import called, deliver, is_many, options_for, require_page
 
 
 @takes(
     *("original!", "rewritten", "inputs", "reference", "shapes", "dims", "provider", "no_fallback"),
     *("samples", "seed", "rtol", "atol", *MANY, "form", "html", "quiet", "verbose"),
+    original="Or a folder.",
+    rewritten="Or a folder; or give --reference.",
 )
 def validate(asked: Asked) -> int:
     """Run both models on the same inputs and compare their outputs.
@@ -19,13 +23,15 @@ def validate(asked: Asked) -> int:
     for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
     require_page(asked, asked.original, asked.rewritten)
-    options = options_given(asked)
+    how = asked.some("samples", "seed", "rtol", "atol")
+    how |= {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
     if asked.rewritten is not None and is_many(asked, asked.original):
-        from onnxpad.cli.many import over_all, partners, validated
+        from onnxpad.cli.many import over_all
+        from onnxpad.folders.paths import partners
 
-        found = partners(asked.original, asked.rewritten)
-        return over_all(asked, "validate", validated, found, reads=2)
+        return over_all(asked, "validate", partners(asked.original, asked.rewritten), how)
 
+    options, config = options_for(asked, asked.original)
     from onnxpad.api import validate as api
 
     result = called(
@@ -33,13 +39,13 @@ def validate(asked: Asked) -> int:
         api.validate,
         asked.original,
         asked.rewritten,
-        providers=asked.provider or ("cpu",),
-        fallback=not asked.no_fallback,
-        **asked.some("inputs", "reference", "samples", "seed", "rtol", "atol"),
+        **how,
+        **asked.some("inputs", "reference"),
         **options,
     )
     what = "validation failed: " if result.outcome == "failed" else ""
-    return deliver(asked, result, error="" if result.ok else f"{what}{result.failure}")
+    error = "" if result.ok else f"{what}{result.failure}"
+    return deliver(asked, replace(result, config=config), error=error)
 
 
 @takes(

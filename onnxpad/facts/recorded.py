@@ -200,7 +200,8 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
             raise _lacking("shapes", name, told + meant(name, fed), fed)
         dtype, declared = graph.inputs[name]
         if not dtype:
-            raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
+            told = f"input {name!r} is no tensor, so it cannot be given a shape"
+            raise _lacking("shapes", given, told)
         if declared is None:
             declared = (None,) * len(shape)
             graph.declare(name, declared)
@@ -213,7 +214,7 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
             wrong = [f"it has {len(declared)} axes where the shape given has {len(shape)}"]
         if wrong:
             told = f"input {name!r} is {_listed(declared)} in the model, so {and_list(wrong)}"
-            raise MismatchError(f"{told}: {_listed(shape)}")
+            raise _lacking("shapes", given, f"{told}: {_listed(shape)}")
         for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
             if size is not None and size != was:
                 yield (name, axis), Sizes(size, size)
@@ -289,9 +290,8 @@ def _named(
             if is_meant and isinstance(size, int):
                 if size in sizes:
                     return []
-                raise MismatchError(
-                    f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
-                )
+                told = f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
+                raise _lacking("dims", name, told)
     known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
     told = f"there is no dimension {name!r} to give a size; {there}"

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from glob import glob
 from json import dumps, loads
@@ -29,9 +29,20 @@ Pair = tuple[Path, Path | None]  # a model, and the file that is written or comp
 class Ledger:
     """The outcomes in a file: each is there whole or not at all, whenever the process is killed."""
 
-    def __init__(self, path: Path, asked: object, decide: Iterable[Path], reads: int) -> None:
-        """Opens or makes the file for what is asked, by its `repr`; OutputError if that fails."""
-        self._asked, self._reads, files = repr(asked), reads, sorted(decide)
+    def __init__(
+        self,
+        path: Path,
+        asked: object,
+        own: Mapping[Path, object],
+        decide: Iterable[Path],
+        reads: int,
+    ) -> None:
+        """Opens or makes the file for what is asked, of all and of each model, by its `repr`.
+
+        Raises:
+            OutputError: It cannot be used.
+        """
+        self._asked, self._own, self._reads, files = repr(asked), own, reads, sorted(decide)
         self._shared = _VERSIONS, files, digest(files)
         try:
             self._db = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
@@ -56,7 +67,7 @@ class Ledger:
 
     def keep(self, pair: Pair, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
-        if outcome.text or outcome.outcome in {"model", "usage"}:
+        if outcome.text or outcome.outcome in {"unreadable", "refused", "no partner"}:
             data = dumps(to_builtins(outcome))
             with suppress(sqlite3.Error):  # as of a full disk: it is done again
                 self._db.execute(_KEEP, (self._place(pair), key, digest(outcome.written), data))
@@ -64,7 +75,8 @@ class Ledger:
     def key(self, pair: Pair) -> str:
         """A digest of all that decides the outcome of a model besides what is asked."""
         read = [file for path in pair[: self._reads] if path for file in _files(path)]
-        return hashlib.sha256(f"{self._shared} {digest(read)}".encode()).hexdigest()
+        whole = f"{self._shared} {self._own.get(pair[0])!r} {digest(read)}"
+        return hashlib.sha256(whole.encode(errors="surrogateescape")).hexdigest()
 
     def _place(self, pair: Pair) -> str:
         """What an outcome replaces: that of the same model, second path and options."""

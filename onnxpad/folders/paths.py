@@ -7,31 +7,37 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from onnxpad.arguments import models_below
+from onnxpad.arguments import RESULT, models_below
 from onnxpad.errors import OutputError, UsageError
-
-RESULT = ".fixed.onnx"  # how the name of a result ends, which is no input of a run over many
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
     """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
-    But for results, also those below the folder `but`, hidden folders, links to folders, and other
-    paths of a model. Raises UsageError where there is no model, or one that is named is not there;
-    OSError where none can be sought.
+    That is its path below the folder that is named, what several have in common, or what a pattern
+    begins with. But for results, also those below the folder `but`, hidden folders, links to
+    folders, and other paths of a model. Raises UsageError where there is no model, or one that is
+    named is not there; OSError where none can be sought.
     """
     real, unread = cache(os.path.realpath), list[OSError]()
     places: dict[str, tuple[Path, Path]] = {}
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     arguments = [*arguments]
+    named = [os.path.abspath(each) for each in arguments if each.is_dir()]  # noqa: PTH100
+    common = os.path.commonpath(named) if len({*named}) > 1 else ""
     for argument in [each for each in arguments if not is_result(each)] or arguments:
         found, root = [str(argument)], argument.parent
         if argument.is_dir():
             found, root = models_below(argument, unread.append), argument
         elif has_magic(str(argument)) and not argument.exists():
-            named = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
-            found = [str(e) for e in named if e.suffix.lower() == ".onnx" and not e.is_dir()]
+            found = []
+            for path in map(Path, glob(str(argument), recursive=True)):  # noqa: PTH207
+                if path.is_dir():
+                    found += [] if path.is_symlink() else models_below(path, unread.append)
+                elif path.suffix.lower() == ".onnx":
+                    found.append(str(path))
             root = next(each for each in argument.parents if not has_magic(str(each)))
         elif not os.path.lexists(argument):
             raise UsageError(f"{argument}: does not exist; check the path")
@@ -48,8 +54,18 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         if not inside:
             raise UsageError(f"{argument} is in --output, where results are; name another folder")
         for each, whole in inside.items():
-            places.setdefault(whole, (Path(each), Path(each.removeprefix(above))))
+            place = os.path.relpath(each, common) if common and argument.is_dir() else each
+            places.setdefault(whole, (Path(each), Path(place.removeprefix(above))))
     return dict(places.values())
+
+
+def partners(old: Path, new: Path) -> dict[Path, Path]:
+    """The models of two folders by their place; or two models. The second may not be there."""
+    if not (old.is_dir() or new.is_dir()):
+        return {old: new}
+    olds, news = ({*models_in([folder]).values()} for folder in (old, new))
+    pairs = {each: (old / each, new / each) for each in sorted(olds | news)}
+    return dict(pair if place in olds else pair[::-1] for place, pair in pairs.items())
 
 
 def is_result(path: Path) -> bool:
@@ -89,11 +105,25 @@ def fixes(
             raise UsageError(f"{target} is the place of two models, {other} and {model}")
     if lost := {*map(real, results)} & {*map(real, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
-    parents = {each.parent: each for each in results}.values()  # one file of each folder
-    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in parents}
-    if folder and not any(os.access(home, os.W_OK) for home in homes):
-        raise OutputError(f"{folder}: {min(homes)} is write-protected; name another folder")
+    if folder:
+        require_writable(folder, {each.parent: each for each in results}.values())
     return {model: target for target, model in results.items()}
+
+
+def require_writable(folder: Path, files: Iterable[Path]) -> None:
+    """Raises OutputError unless one of the files in a folder can be made, with the folders."""
+    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in files}
+    if all(told := _unwritable(home) for home in sorted(homes)):
+        raise OutputError(f"{folder}: {told}; name another folder")
+
+
+def _unwritable(folder: Path) -> str:
+    """Why nothing can be made in a folder, which is tried: not all systems say so else."""
+    try:
+        with TemporaryDirectory(dir=folder):
+            return ""
+    except OSError as error:
+        return f"nothing can be written in {folder} ({error.strerror})"
 
 
 def _in_folder(path: str | Path, real: Callable[[str], str]) -> str:

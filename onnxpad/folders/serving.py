@@ -9,31 +9,61 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import Progress
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.finding import Severity
 from onnxpad.folders.ledger import Ledger
-from onnxpad.folders.paths import fixes
-from onnxpad.options import OptionKeywords, Options, suggesting
-from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
+from onnxpad.folders.paths import fixes, models_in, partners
+from onnxpad.options import OptionKeywords, suggesting
+from onnxpad.report import (
+    Configured,
+    Delivery,
+    FileOutcome,
+    FixReport,
+    Outcome,
+)
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
+MANY = ("jobs", "time_limit", "resume", "progress")
+_OUTCOMES = {
+    "model": "unreadable",
+    "usage": "refused",
+    "output": "not written",
+    "system": "system error",
+    "provider": "without provider",
+    "crash": "crashed",
+    "time limit": "over the time limit",
+    "internal": "internal error",
+}
+"""What an outcome is called by the kind of an error; other kinds are words themselves."""
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _GROWN = 1 << 30  # bytes beyond which a process is replaced after its model
 _GRACE = 2.0  # seconds in which a process may remove what it has half written
+
+
+class PartnerError(ModelError):
+    """A model of one folder of which the other folder has none at this place."""
+
+    kind = "no partner"
 
 
 def outcomes(
     call: Callable[..., Any],
     pairs: Mapping[Path, Path | None],
     *options: Any,
+    own: Mapping[Path, tuple[Any, ...]] = MappingProxyType({}),
     reads: int = 1,
     decide: Iterable[Path] = (),
     jobs: int = 1,
@@ -44,12 +74,12 @@ def outcomes(
 ) -> Iterator[FileOutcome]:
     """The outcomes of models that are known already, and of each other as it comes.
 
-    A function of a module is called with a model, its second path, and options, of which `repr`
-    says all, and returns a report. It reads the first path or both, and files that `decide`. What
-    is wrong with the options is raised by `trial`.
+    A function of a module is called with a model, its second path, and options, those of all before
+    its own, of which `repr` says all, and returns a report. It reads the first path or both, and
+    files that `decide`. What is wrong with the options is raised by `trial`.
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
-    ledger = Ledger(resume, (call.__qualname__, options), decide, reads) if resume else None
+    ledger = Ledger(resume, (call.__qualname__, options), own, decide, reads) if resume else None
     if jobs < 1:
         raise UsageError(f"jobs (--jobs) is at least 1, not {jobs}")
     if not (time_limit is None or time_limit > 0):
@@ -64,7 +94,8 @@ def outcomes(
         for pair in todo:
             try:
                 key = ledger.key(pair) if ledger else ""
-                found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *options)
+                given = *options, *own.get(pair[0], ())
+                found = _asked(busy, time_limit, pair[0], call, jobs, pair[1], *given)
                 if ledger and key == ledger.key(pair):  # else a file changed meanwhile
                     ledger.keep(pair, key, found)
                 done.put((pair[0], found))
@@ -124,13 +155,16 @@ def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> Fil
             worker.end()
         return found
     except Exception as error:  # also a defect: the run over the other models goes on
-        kind, code = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
-        kind, code = getattr(error, "kind", kind), getattr(error, "exit_code", code)
+        is_system, code = isinstance(error, OSError), getattr(error, "exit_code", 70)
+        kind, code = ("system", 2) if is_system else (getattr(error, "kind", "internal"), code)
         line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
+        if isinstance(error, OSError) and error.strerror:
+            line = f"{os.fsdecode(error.filename or path)}: {error.strerror}"
         if isinstance(error, CrashError) and (ended := worker.process.returncode) is not None:
             told = ("crash", f"its process ended ({ended})"), ("time limit", f"took over {limit} s")
             kind, line = told[isinstance(error, LimitError)]
-        return FileOutcome(path, code, kind, line, {}, time.perf_counter() - begin)
+        word = _OUTCOMES.get(kind, kind)
+        return FileOutcome(path, code, word, line, {}, time.perf_counter() - begin)
     finally:
         busy.discard(worker)
         pool.give_back(worker)
@@ -158,7 +192,7 @@ def _served(
 
 @suggesting
 def fix_all(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
     output: str | os.PathLike[str] | None = None,
     in_place: bool = False,
@@ -192,41 +226,113 @@ def fix_all(
             the first outcome, no model has what a size is for.
         OutputError: The results or the outcomes cannot be written there.
     """
-    from onnxpad.api.fix import fix
-    from onnxpad.api.sizes import require_sizes, with_sizes
-
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
     folder = None if output is None else Path(output)
-    with suppress(MismatchError):  # it has no sizes
-        with_sizes(partial(fix, tiny(), validate=False, run_timeout=run_timeout), options)
-    pairs = fixes(map(Path, named), folder, in_place=in_place)
-    return outcomes(
-        _fixed,
-        pairs,
-        folder is not None,
-        {"validate": validate, "run_timeout": run_timeout, **options},
-        decide=map(Path, Options.of(options).targets),
-        jobs=jobs,
-        time_limit=time_limit,
-        resume=None if resume is None else Path(resume),
-        progress=progress,
-        trial=partial(require_sizes, pairs, options),
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    how = {"copies": folder is not None, "validate": validate, "run_timeout": run_timeout}
+    many = {"jobs": jobs, "time_limit": time_limit, "resume": resume, "progress": progress}
+    return _over(
+        "fix", fixes(map(Path, named), folder, in_place=in_place), how, {**options, **many}
     )
 
 
-def tiny() -> bytes:
-    """A model that takes all options but sizes, to find out whether they are valid."""
+def check_all(
+    paths: Paths,
+    *,
+    convention: str | None = None,
+    fail_on: Severity = Severity.WARNING,
+    **options: Any,
+) -> Iterator[FileOutcome]:
+    """Check many models, as `fix_all` fixes them.
+
+    Args:
+        paths: As for `fix_all`.
+        convention: As for `check`.
+        fail_on: The least severity that makes an outcome `failed`.
+        options: As for `check`; and `jobs`, `time_limit`, `resume` and `progress` of `fix_all`.
+
+    Returns:
+        The outcome of each model, as it comes.
+
+    Raises:
+        UsageError: As for `fix_all`.
+        OutputError: The outcomes cannot be kept there.
+    """
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    how = {"fail_on": Severity(fail_on), "convention": convention}
+    return _over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
+
+
+def validate_all(
+    original: str | os.PathLike[str], rewritten: str | os.PathLike[str], **options: Any
+) -> Iterator[FileOutcome]:
+    """Compare the models of two folders that lie at the same paths, as `fix_all` fixes them.
+
+    Args:
+        original: A folder.
+        rewritten: The folder of the models to compare.
+        options: As for `validate`; and `jobs`, `time_limit`, `resume` and `progress` of `fix_all`.
+
+    Returns:
+        The outcome of each pair, as it comes; of a model alone it is `no partner`.
+
+    Raises:
+        UsageError: As for `fix_all`.
+        OutputError: The outcomes cannot be kept there.
+        ProviderError: As for `validate`.
+    """
+    return _over("validate", partners(Path(original), Path(rewritten)), {}, options)
+
+
+def _over(
+    command: str, pairs: Mapping[Path, Path | None], how: Mapping[str, Any], options: dict[str, Any]
+) -> Iterator[FileOutcome]:
+    """The outcomes of a command; among the options are those of `outcomes`."""
+    many: dict[str, Any] = {name: options.pop(name) for name in MANY if name in options}
+    many["resume"] = Path(many["resume"]) if many.get("resume") else None
+    require_valid(command, (), how, options)
+    targets, trial = options.get("target", ()), partial(require_sizes, pairs, options)
+    many["decide"] = map(Path, [targets] if isinstance(targets, str) else targets)
+    reads = 1 + (command == "validate")
+    return outcomes(reported, pairs, command, how, options, reads=reads, trial=trial, **many)
+
+
+def require_valid(
+    command: str, models: Iterable[Path], how: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Raises UsageError or ProviderError if options are wrong, or none of the models has a size."""
     from onnx.parser import parse_model
 
     text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
-    return bytes(parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString())
+    model = parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString()
+    with suppress(MismatchError):  # it has no sizes
+        reported(model, model, command, how, options)
+    require_sizes(models, options)
 
 
-def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> FixReport:
-    from onnxpad.api.fix import fix
-    from onnxpad.api.sizes import with_sizes
+def reported(
+    model: Path | bytes,
+    second: Path | bytes | None,
+    command: str,
+    how: Mapping[str, Any],
+    options: Mapping[str, Any],
+    config: Configured | None = None,
+) -> Any:
+    """The report of a command on a model, which `fix` writes; it neither runs nor writes bytes.
 
-    return written(with_sizes(partial(fix, model), keywords)[0], target, copies=copies)
+    Of `how` are options of that call, and `copies` of `written` or `fail_on` of a report.
+    """
+    more, is_pair = {**how}, command == "validate"
+    last = more.pop("copies", False), more.pop("fail_on", Severity.WARNING)
+    if is_pair and isinstance(second, Path) and not second.exists():
+        raise PartnerError(f"{model!s}: there is no {second}")
+    if command == "fix" and isinstance(model, bytes):
+        more["validate"] = False
+    call = getattr(import_module(f"onnxpad.api.{command}"), command)
+    given = (model, second) if is_pair else (model,)
+    result = replace(with_sizes(partial(call, *given, **more), options)[0], config=config)
+    if command == "fix":
+        return written(result, second if isinstance(second, Path) else None, copies=last[0])
+    return result if is_pair else result.report(last[1])
 
 
 def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:

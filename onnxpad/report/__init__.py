@@ -330,13 +330,14 @@ class FileOutcome(Struct, frozen=True):
     Attributes:
         path: The model, as it was named or found.
         exit_code: The exit code of the command for this model alone.
-        outcome: That of its report, or the kind of the error, such as `model` or `time limit`.
+        outcome: That of its report, or an error, such as `unreadable` or `over the time limit`.
         line: The result in one line.
         codes: How many changes and findings have each code.
         seconds: Wall time.
         written: Paths of the files written: the model, and its external data.
         older: An older file that lies where the result would, if none was written; else empty.
         resumed: Whether it was known from an earlier run.
+        warnings: Of its report and of its validation, and changes that this took back.
         stays: How much padding stays as it is.
         next: The option that would gain most on that; empty if none would, or it was not asked.
         sizes: Without one, the options that give padding of open sizes constant amounts.
@@ -353,6 +354,7 @@ class FileOutcome(Struct, frozen=True):
     written: tuple[str, ...] = ()
     older: str = ""
     resumed: bool = False
+    warnings: tuple[str, ...] = ()
     stays: int = 0
     next: str = ""
     sizes: tuple[str, ...] = ()
@@ -363,6 +365,11 @@ class FileOutcome(Struct, frozen=True):
         """The class, the path, and the result, in one line."""
         told = shorten(f"{self.path!r}: {self.outcome}: {self.line}", 180)
         return f"<{type(self).__name__}: {told}>"
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether `--quiet` tells it."""
+        return bool(self.exit_code or self.older or self.warnings)
 
     @property
     def report(self) -> Mapping[str, object] | None:
@@ -378,12 +385,14 @@ class FolderReport(Report, Struct, frozen=True):
         ran: The command.
         files: The outcomes: the worst first, then by path.
         others: Models below the folder for results that are no result of this run.
+        html: Path of the page written; empty if none was asked for.
     """
 
     command = "folder"
     ran: str
     files: tuple[FileOutcome, ...]
     others: tuple[str, ...] = ()
+    html: str = ""
 
     @property
     def exit_code(self) -> int:

@@ -77,7 +77,7 @@ VIEWS: Mapping[str, str] = {
     "PaddingDifference": "... pads - totals sites",
     **dict.fromkeys(("Repadded", "Rewritten"), "... - answers"),
     "FileOutcome": "... older? next? report - text config",
-    "FolderReport": "ran files others codes",
+    "FolderReport": "ran files others codes html?",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
     "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "

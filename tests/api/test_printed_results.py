@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import partial
-from html.parser import HTMLParser
 from typing import Any
 
 import onnx
@@ -61,19 +60,8 @@ def test_a_notebook_shows_what_a_terminal_does(name: str) -> None:
     proto.graph.name = proto.graph.node[0].name = proto.graph.output[0].name = HOSTILE
     proto.graph.node[0].output[0] = HOSTILE
     page = called(name, proto)._repr_html_()
-    assert "<script" not in page
+    assert (page.count("<"), page[:5], page[-6:]) == (2, "<pre>", "</pre>")
     assert len(page) < 10_000
-    left: list[str] = []
-
-    class Reader(HTMLParser):
-        def handle_starttag(self, tag: str, _: Any) -> None:
-            left.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert left.pop() == tag
-
-    Reader().feed(page)
-    assert left == []
 
 
 def test_the_report_of_a_result_is_the_commands() -> None:

@@ -264,6 +264,34 @@ class TestCodes:
         assert [file["failing"] for file in ran("check", "exported")["files"]] == [0, 2]
 
 
+class TestSizes:
+    def test_they_are_for_the_models_that_fit_and_have_them(self) -> None:
+        wrote("onnxpad.toml", "dim = 'height=6'", "[per-file-dim]", "'exported/*' = ['height=8']")
+        plain = one("y = Relu (x)")
+        onnx.save(plain, "exported/plain.onnx")
+        onnx.save(plain, "plain.onnx")
+        for path, size in (("model", 6), ("exported/a", 8), ("exported/deep/b", 8)):
+            said = ran("fix", f"{path}.onnx", "-o", "one.onnx", "--no-validate")
+            assert said["declared"] == {"x": [1, 2, size, 8]}
+            assert said["config"]["options"] == {"dim": [f"height={size}"]}
+            said = ran("fix", f"{path}.onnx", "--diff", "--dim", "height=7", "--no-validate")
+            assert (said["declared"]["x"][2], "config" in said) == (7, False)
+        assert onnxpad_runs("fix", "plain.onnx", "--dim", "height=7").exit_code == 2
+        assert onnxpad_runs("fix", "plain.onnx", "-o", "out.onnx").exit_code == 0
+        found = ran("fix", "exported", "-o", "fixed")["files"]
+        assert [each["report"]["declared"].get("x") for each in found] == [
+            [1, 2, 8, 8], [1, 2, 8, 8], None,
+        ]  # fmt: skip
+        assert onnxpad_runs("check", "exported", "plain.onnx").exit_code == 1
+        assert ran("validate", "exported", "fixed")["exit_code"] == 0
+        for words in ("exported/a.onnx fixed/a.onnx", "exported/a.onnx model.onnx"):
+            run = ran("validate", *words.split())["validation"]["runs"][0]
+            assert "1x2x8x8" in run["inputs"], run
+        wrote("onnxpad.toml", "[per-file-dim]", "'none/*' = ['height=8']")
+        told = onnxpad_runs("validate", "exported", "fixed").stderr
+        assert told == "note: onnxpad.toml: per-file-dim 'none/*' fits no model of this run\n"
+
+
 class TestWhatIsRefused:
     @each_row(
         "lines",
@@ -271,6 +299,7 @@ class TestWhatIsRefused:
             '\n# c\nStyle = "pad"', "style = 'folds'", "style = 3", "fail-on = true",
             "select = 3", "select = ['PAD1', ['PAD2']]", "select = ['PAD999']", "ignore = ''",
             "[per-file-ignores]\n'a*' = 'PAD1'\n'b*' = 'PAD0'", "target = 'opencvv'", "target = 3",
+            "dim = 'height'", "per-file-dim.'*' = 'height=x'",
             "dims.'*' = 'height=3'", "shapes = ['x=1']", "style = 'pad'\nstyle = 'pad'",
             "style = pad",
         ],

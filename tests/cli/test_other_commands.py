@@ -18,7 +18,6 @@ from onnxpad.doctor.examine import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Assumption
 from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS
 from onnxpad.reasons import Reason
-from onnxpad.report.layout import Screen
 from onnxpad.report.manual import entry_of, glossary, page_names, page_text
 from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
@@ -312,12 +311,6 @@ def test_show(monkeypatch: pytest.MonkeyPatch) -> None:
     refused("show", model, "--node", "node_conv2e", told="'node_conv2d_3'")
     text = onnxpad_runs("show", model).stdout
     assert all(len(line) <= 80 for line in text.splitlines() if str(model) not in line)
-    found = onnxpad.show(model, "node_conv2d_2")
-    narrow, wide = (found.text(Screen(width)).splitlines() for width in (60, 120))
-    assert max(map(len, narrow[1:])) <= 60
-    assert len(wide) < len(narrow)
-    coloured = found.text(Screen(80, is_painted=True))
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == found.text() != coloured
 
 
 # rule, targets, docs

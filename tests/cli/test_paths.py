@@ -37,7 +37,8 @@ def folder(tmp_path: Path) -> Path:
     [
         ("m.onnx", None, False, "m.fixed.onnx"),
         ("m.onnx", "new.onnx", False, "new.onnx"),
-        ("m.onnx", "sub/new", False, "sub/new"),
+        ("m.onnx", "sub/new", False, "sub/new/m.onnx"),
+        ("m.onnx", "sub", False, "sub/m.onnx"),
         ("m.onnx", None, True, "m.onnx"),
         ("link.onnx", None, True, "m.onnx"),
         ("link.onnx", None, False, "link.fixed.onnx"),
@@ -65,10 +66,10 @@ def test_the_path_of_a_result(
         ("m.onnx", "arrays.npz", False, UsageError),
         ("m.onnx", "hard.npz", False, UsageError),
         ("m.onnx", "-", False, UsageError),
-        ("m.onnx", "sub", False, OutputError),
+        ("m.onnx", "arrays.npz/sub", False, OutputError),
         ("taken.onnx", None, False, OutputError),
         ("m.onnx", os.devnull, False, OutputError),
-        ("m.onnx", "no/new", False, OutputError),
+        ("m.onnx", "no/new.onnx", False, OutputError),
     ],
 )
 def test_where_no_result_can_go(

@@ -1,14 +1,15 @@
 """`fix`, `check` and `validate` of many models: one report, and the worst exit code."""
 
 import json
-import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
 
+import onnxpad
 from onnxpad.report import FileOutcome, FolderReport
 from tests.report.test_json_schema import faults
 from tests.rewrite.test_advice import COMPUTED, net
@@ -36,6 +37,10 @@ def told(*words: object) -> tuple[int, list[str]]:
     """The exit code, and the lines."""
     ran = onnxpad_runs(*words)
     return ran.exit_code, ran.stdout.splitlines()
+
+
+def told_lines(words: str, *more: str) -> list[str]:
+    return told(*words.split(), *more)[1]
 
 
 def data(*words: object) -> Any:
@@ -128,6 +133,14 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
     assert ran.stderr == "error: none of 4 models: there is no dimension 'k'; there is 'n', 'm'\n"
     code, lines = told("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "m=x")
     assert (code, lines) == (2, [])
+    onnx.save(one(SAME, inputs="float[1, 2, ?, ?] x", initializers=W), "in/other.onnx")
+    for size in ("x[2]=8", "x=1,2,8,8"):  # `a/same` and `b/plain` have other sizes
+        option = "--shape" if "," in size else "--dim"
+        code, lines = told("fix", "in", "-o", "fixed", "--no-validate", option, size)
+        assert (code, lines[-2]) == (0, "4 models: 3 fixed, 1 unchanged")
+        ran = onnxpad_runs("fix", "in/a", "in/b", "-o", "none", option, size)
+        assert (ran.exit_code, ran.stderr[:25]) == (2, "error: none of 2 models: ")
+        assert onnxpad_runs("fix", "in/a/same.onnx", option, size).exit_code == 2
 
 
 def test_what_stays_and_what_would_help() -> None:
@@ -219,13 +232,14 @@ def test_results_among_the_models_and_patterns_without_any() -> None:
 
 
 def test_what_cannot_be_written_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is closed to root, so the answers of the system are others here."""
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "access", lambda *_: False)
-        ran = onnxpad_runs("fix", "in", "-o", "ro/zz")
+    """Nothing is closed to root, so an answer of the system is another here."""
+    Path("file").touch()
+    for folder in ("file/sub", *["/proc/x"] * (sys.platform == "linux")):
+        ran = onnxpad_runs("fix", "in", "-o", folder)
         assert (ran.exit_code, ran.stdout) == (2, "")
-        assert ran.stderr.startswith("error: ro/zz: ")
-        assert "is write-protected; name another folder" in ran.stderr
+        assert ran.stderr.startswith(f"error: {folder}: nothing can be written in ")
+        with pytest.raises(onnxpad.OutputError):
+            onnxpad.fix_all("in", output=folder)
     big = onnx.ModelProto.FromString(MODELS["a/same"].SerializeToString())
     (weight,) = big.graph.initializer
     weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight), "w"))
@@ -294,17 +308,40 @@ def test_one_model_and_a_folder() -> None:
         assert "inn does not exist; check" in onnxpad_runs("fix", "inn/", "-o", output).stderr
 
 
+def test_warnings_and_all_that_stays() -> None:
+    """What the report on one model says is in the tree's, a line with `-v` and on the page."""
+    model = net(COMPUTED)
+    model.metadata_props.add(key="onnxpad.sizes", value="x")
+    onnx.save(model, "in/c.onnx")
+    for words in ("fix in -o out --no-validate", "check in --jobs 1", "validate in in"):
+        found = data(*words.split())
+        (told,) = (each["warnings"] for each in found["files"] if each["path"] == "in/c.onnx")
+        assert "the metadata onnxpad.sizes is ignored" in told[0]
+        (line,) = (line for line in told_lines(words, "-q") if "in/c.onnx: " in line)
+        assert "1 warning" in line
+        full = told_lines(words, "-v", "--html", "page.html")
+        assert f"  warning: {told[0]}" in full
+        page = Path("page.html").read_text("utf-8")
+        assert page.index("4 models: ") < page.index(told[0])
+    stays = told_lines("fix in -o out --no-validate", "-v")
+    assert [line for line in stays if line.startswith("  PAD501 ")]
+    assert [line for line in stays if line.startswith("  Next: --")]
+
+
 def test_validate_two_trees() -> None:
     assert told("fix", "in", "-o", "out", "--no-validate")[0] == 0
     Path("out/open.onnx").unlink()
     onnx.save(one("y = Neg (x)"), "out/b/plain.onnx")
+    onnx.save(MODELS["open"], "out/more.onnx")
     code, lines = told("validate", "in", "out", "--jobs", 2, "--resume", "runs")
     assert code == 3
     assert lines[0].startswith("in/b/plain.onnx: failed (exit code 3): FAILED")
-    assert lines[1].startswith("in/open.onnx: unreadable (exit code 2): has no partner out/open")
-    assert lines[2] == "in/a/same.onnx: agree"
+    assert "; it begins at " in lines[0]
+    assert lines[1] == "in/open.onnx: no partner (exit code 2): there is no out/open.onnx"
+    assert lines[2] == "out/more.onnx: no partner (exit code 2): there is no in/more.onnx"
+    assert lines[3] == "in/a/same.onnx: agree"
     again = told("validate", "in", "out", "--resume", "runs")
-    assert again == (code, [*(f"{line} (known)" for line in lines[:3]), "", *again[1][4:]])
+    assert again == (code, [*(f"{line} (known)" for line in lines[:4]), "", *again[1][5:]])
     onnx.save(MODELS["b/plain"], "out/b/plain.onnx")
     assert told("validate", "in", "out", "--resume", "runs")[0] == 2
     assert data("validate", "in/a/same.onnx", "out/a/same.onnx", "--jobs", 1)["exit_code"] == 0
@@ -314,7 +351,6 @@ def test_validate_two_trees() -> None:
     ("words", "said"),
     [
         ("fix in --diff", "--diff is not for a run over many"),
-        ("fix in --html page.html", "--html is not for a run over many"),
         ("fix in --in-place -o out", "exclude each other"),
         ("fix in --jobs 0", "jobs (--jobs) is at least 1, not 0"),
         ("check in --time-limit nan", "time_limit (--time-limit) is above zero, not nan"),

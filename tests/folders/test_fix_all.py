@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.cli.many import partners
 from onnxpad.errors import OutputError, UsageError
-from onnxpad.folders.paths import models_in
+from onnxpad.folders.paths import models_in, partners
 from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
 from onnxpad.runtimes import pool
@@ -41,7 +40,7 @@ def outcomes(*paths: str, **options: Any) -> dict[str, str]:
     return {each.path: each.outcome for each in onnxpad.fix_all(paths, **options)}
 
 
-ALL = {"in/a/damaged.ONNX": "model", "in/a/same.onnx": "fixed", "in/plain.onnx": "unchanged"}
+ALL = {"in/a/damaged.ONNX": "unreadable", "in/a/same.onnx": "fixed", "in/plain.onnx": "unchanged"}
 
 
 def test_a_tree_is_mirrored() -> None:
@@ -130,6 +129,20 @@ def test_a_wrong_result_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(result, Path("out/x.onnx"), copies=False).delivery.written == "out/x.onnx"
 
 
+def test_check_and_validate_all() -> None:
+    found = {each.path: each.outcome for each in onnxpad.check_all("in", jobs=2, ignore="PAD2")}
+    assert found == {**ALL, "in/a/same.onnx": "failed", "in/plain.onnx": "passed"}
+    ignored = onnxpad.check_all(["in/a/same.onnx"], fail_on=onnxpad.Severity.ERROR, resume="runs")
+    assert [each.outcome for each in ignored] == ["passed"]
+    list(onnxpad.fix_all("in", output="out", validate=False))
+    found = {each.path: each.outcome for each in onnxpad.validate_all("in", "out", samples=2)}
+    assert found == dict(zip(ALL, ("no partner", "passed", "passed"), strict=True))
+    with pytest.raises(TypeError, match="stile"):
+        onnxpad.check_all("in", stile="x")
+    with pytest.raises(UsageError, match="rtol"):
+        onnxpad.validate_all("in", "out", rtol=-1)
+
+
 def test_patterns_and_repeated_names() -> None:
     same, plain = Path("in/a/same.onnx"), Path("in/plain.onnx")
     found = models_in([Path("in/**/*.onnx")])
@@ -137,6 +150,17 @@ def test_patterns_and_repeated_names() -> None:
     assert len(models_in([plain, Path("in"), Path("in").absolute(), Path("in/a")])) == 3
     Path("in/[1].onnx").write_bytes(b"")
     assert [*models_in([Path("in/[1].onnx")])] == [Path("in/[1].onnx")]
+
+
+def test_several_folders_and_patterns_that_folders_fit() -> None:
+    """Places are below what the folders have in common, or below where a pattern begins."""
+    Path("in/b").mkdir()
+    onnx.save(SAME, "in/b/same.onnx")
+    places = [Path("a/damaged.ONNX"), Path("a/same.onnx"), Path("b/same.onnx")]
+    for named in (["in/a", "in/b"], ["in/[ab]"], ["in/b/", str(Path("in/a").absolute())]):
+        assert sorted(models_in(map(Path, named)).values()) == places
+    assert [*models_in([Path("in/b")]).values()] == [Path("same.onnx")]
+    assert Path("plain.onnx") in models_in([Path("in"), Path("in/a")]).values()
 
 
 def test_links_and_other_ways_to_a_model() -> None:
@@ -166,9 +190,10 @@ def test_odd_files_are_outcomes_and_kept() -> None:
     model.graph.initializer[0].data_location = 1
     Path("odd/nul.onnx").write_bytes(model.SerializeToString())
     os.mkfifo("odd/pipe.onnx")
+    gone = "unreadable"
     for _ in range(2):
         found = outcomes("odd", output="out", resume="runs", validate=False)
-        assert found == {odd: "fixed", "odd/nul.onnx": "model", "odd/pipe.onnx": "model"}
+        assert found == {odd: "fixed", "odd/nul.onnx": gone, "odd/pipe.onnx": gone}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +223,9 @@ def test_partners_have_the_same_place() -> None:
     for name in ("new/plain.onnx", "new/more.onnx"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_bytes(b"")
-    places = ("a/damaged.ONNX", "a/same.onnx", "more.onnx", "plain.onnx")
     found = partners(Path("in"), Path("new"))
-    assert found == {Path("in", place): Path("new", place) for place in places}
+    assert found == {
+        **{Path("in", e): Path("new", e) for e in ("a/damaged.ONNX", "a/same.onnx", "plain.onnx")},
+        Path("new/more.onnx"): Path("in/more.onnx"),
+    }
     assert partners(Path("in/plain.onnx"), Path("x")) == {Path("in/plain.onnx"): Path("x")}

@@ -32,13 +32,13 @@ def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
 @pytest.mark.parametrize(
     ("name", "code", "outcome", "line"),
     [
-        ("crash", 2, "crash", "its process ended (-11)"),
-        ("kill", 2, "crash", "its process ended (-9)"),
-        ("end", 2, "crash", "its process ended (3)"),
-        ("late", 2, "time limit", "took over 5.0 s"),
-        ("defect", 70, "internal", "a defect"),
-        ("model", 2, "model", "is damaged"),
-        ("system", 2, "system", "[Errno 2] No such file or directory: 'system/x'"),
+        ("crash", 2, "crashed", "its process ended (-11)"),
+        ("kill", 2, "crashed", "its process ended (-9)"),
+        ("end", 2, "crashed", "its process ended (3)"),
+        ("late", 2, "over the time limit", "took over 5.0 s"),
+        ("defect", 70, "internal error", "a defect"),
+        ("model", 2, "unreadable", "is damaged"),
+        ("system", 2, "system error", "system/x: No such file or directory"),
     ],
 )
 def test_what_becomes_of_one_is_its_outcome(name: str, code: int, outcome: str, line: str) -> None:
@@ -51,7 +51,7 @@ def test_what_becomes_of_one_is_its_outcome(name: str, code: int, outcome: str, 
 
 def test_options_that_do_not_pickle_are_its_outcome() -> None:
     (found,) = outcomes(behave, {Path("a"): None}, lambda: None)
-    assert (found.exit_code, found.outcome) == (70, "internal")
+    assert (found.exit_code, found.outcome) == (70, "internal error")
 
 
 def test_a_trial_comes_before_all_work(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
 
 def test_a_time_limit_while_a_file_is_written(tmp_path: Path) -> None:
     (found,) = outcomes(behave, {Path("write"): tmp_path / "out"}, time_limit=4.0)
-    assert (found.outcome, len([*tmp_path.iterdir()])) == ("time limit", 1)
+    assert (found.outcome, len([*tmp_path.iterdir()])) == ("over the time limit", 1)
 
 
 def test_imports_are_no_part_of_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

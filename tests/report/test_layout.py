@@ -4,35 +4,7 @@ import pytest
 
 from onnxpad.cli.output import screen
 from onnxpad.report.documents import Pairs
-from onnxpad.report.layout import Screen, marked, unmarked, wrapped
-from tests.support.rows import each_row
-
-
-@each_row(
-    ("text", "count"),
-    [("", 0), ("ab", 2), ("é", 1), (marked("ab", "good"), 2)],
-)
-def test_the_cells_of_a_text(text: str, count: int) -> None:
-    assert len(unmarked(text)) == count
-
-
-@each_row(
-    ("text", "width", "first", "rest", "lines"),
-    [
-        ("ab cd ef", 5, "", None, ["ab cd", "ef"]),
-        ("ab cd ef", 4, "", None, ["ab", "cd", "ef"]),
-        ("ab cd ef", None, "- ", "  ", ["- ab cd ef"]),
-        ("ab cd ef", 7, "- ", None, ["- ab cd", "  ef"]),
-        ("ab cd ef", 7, "- ", "", ["- ab cd", "ef"]),
-        ("abcdefgh ij", 4, "", None, ["abcdefgh", "ij"]),
-        ("", 4, "  ", None, [""]),
-        ("a\u00a0b c", 3, "", None, ["a b", "c"]),
-    ],
-)
-def test_wrapped_lines(
-    text: str, width: int | None, first: str, rest: str | None, lines: list[str]
-) -> None:
-    assert wrapped(text, width, first, rest) == lines
+from onnxpad.report.layout import Screen, marked
 
 
 @pytest.mark.parametrize(("columns", "width"), [("100", 100), ("40", 40), ("39", 40)])

@@ -2,71 +2,78 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from textwrap import shorten
 from time import perf_counter
 from typing import Any
 
 from onnxpad.errors import few
 from onnxpad.report import FileOutcome, FolderReport
-from onnxpad.report.documents import Block, Document, View
+from onnxpad.report.documents import Block, Document, Group, View
 from onnxpad.report.documents.fix_document import sized
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown, warned
 
-_FAILED = {
-    "model": "unreadable",
-    "usage": "refused",
-    "output": "not written",
-    "system": "system error",
-    "provider": "without provider",
-    "crash": "crashed",
-    "time limit": "over the time limit",
-    "internal": "internal error",
-}
-"""The words for kinds of errors; other outcomes are words themselves."""
 OTHERS = "Of no model of this run"
 
 
 def folder_document(report: FolderReport, view: View = "brief") -> Document:
-    """A line for each model, the worst first; then how many have what."""
+    """A line for each model, the worst first, in full with what stays; then how many have what."""
+    files, is_full = report.files, view == "full"
+    most = sys.maxsize if is_full else 3
     outcomes = Counter(map(_outcome, report.files)).items()
     resumed = sum(each.resumed for each in report.files)
     known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
+    lines: list[Block] = [Group(_line(e), [*_more(e)]) if is_full else _line(e) for e in files]
     ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}{known}"]
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in report.files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations(each.config for each in report.files)
     if report.others:
-        ending += warned([few(report.others, 3)], OTHERS)
+        ending += warned([few(report.others, most)], OTHERS)
     for option, count in Counter(e.next for e in report.files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
     if needing := [each for each in report.files if each.sizes]:
-        where = few((each.path for each in needing), 3)
-        sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), 3, " ")
+        where = few((each.path for each in needing), most)
+        sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), most, " ")
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
-    return Document.of("folder", "", "", [*map(_line, report.files)], ending)
+    return Document.of(report.ran, "", "", Group("Models" * is_full, lines), ending)
 
 
 def _outcome(file: FileOutcome) -> str:
     """What became of a model, with the exit code unless that is 0."""
-    code = f" (exit code {file.exit_code})" if file.exit_code else ""
-    return f"{_FAILED.get(file.outcome, file.outcome)}{code}"
+    return f"{file.outcome}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 
 
 def _line(file: FileOutcome) -> str:
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
+    warnings = f", {counted(len(file.warnings), 'warning')}" if file.warnings else ""
     written = f" -> {shown(file.written[0])}" if file.written else ""
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
-    return f"{path}: {said}{shown(file.line.removeprefix('is '))}{stays}{written}{older}{known}"
+    line = shown(file.line.removeprefix("is "))
+    return f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
+
+
+def _more(file: FileOutcome) -> Iterator[str]:
+    """Below the line of a model: its warnings, what stays and why, and what would help."""
+    yield from (f"  {each}" for each in warned(file.warnings))
+    report: Any = file.report or {}
+    for part in [report, *report.get("files", ())]:
+        for each in part.get("findings", ()):
+            where = f"{each['code']} {each['node']} ({each['op_type']})"
+            yield f"  {shown(where)}: {shown(each['reason'] or each['message'])}"
+    if option := file.next or " ".join(file.sizes):
+        yield f"  Next: {shown(option)}"
 
 
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
@@ -74,9 +81,14 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     files = [report, *getattr(report, "files", ())]
     told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
-    line, is_fix = unmarked(report.document().title).partition("; ")[0], report.command == "fix"
+    line, is_fix = unmarked(report.document().title), report.command == "fix"
+    line = line if report.exit_code == 3 else line.partition("; ")[0]  # where it begins
     if is_fix and report.exit_code == 5:
         line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"
+    runs = [file for each in files if (file := getattr(each, "validation", None))]
+    warnings = [line for each in (*files, *runs) for line in each.warnings]
+    barred = len(getattr(report, "barred", ()))
+    warnings += [f"{counted(barred, 'change')} taken back by the validation"] * bool(barred)
     return FileOutcome(
         path,
         report.exit_code,
@@ -85,6 +97,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         Counter(each.code for each in told),
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data),
+        warnings=(*dict.fromkeys(warnings),),
         stays=len({each.node for each in getattr(report, "staying", ())}),
         next=getattr(option, "option", ""),
         sizes=sized(report.findings)[1] if is_fix and not option else (),
