@@ -1,9 +1,11 @@
 """The faults that the text of the product can have, each one edit at one place.
 
 Drawn are mistakes that a person makes and a type checker passes: a comparison turned round or moved
-by one, a condition that is forgotten, a wrong number, a statement left out. Not drawn is what no
-run can notice or what is no behaviour: annotations, decorators, `TYPE_CHECKING` blocks, texts,
-assertions, the `strict` of a `zip`, which is one, and whether a class keeps its hash.
+by one, a condition that is forgotten, a wrong number, a statement left out. A limit, which is a
+whole number from 16 that a module names, only becomes 0: moved by one it is as good a limit. Not
+drawn is what no run can notice or what is no behaviour: annotations, decorators, `TYPE_CHECKING`
+blocks, texts, assertions, the `strict` of a `zip`, which is one, and whether a class keeps its
+hash.
 """
 
 import ast
@@ -43,6 +45,7 @@ EMPTY: Final = {"list": "[]", "dict": "{}", "Mapping": "{}", "Sequence": "()", "
                 "Collection": "()", "set": "set()", "frozenset": "frozenset()"}  # fmt: skip
 """What a function may return in place of its result, by the type it is said to return."""
 
+_LEAST_LIMIT: Final = 16
 _SKIPPED: Final = {"annotation", "returns", "decorator_list", "type_params"}
 _TYPES: Final = {"bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"}
 
@@ -119,6 +122,9 @@ def _edits(
 ) -> Iterator[tuple[Placed, str]]:
     """The faults of a node, and of those below it: what goes, and what stands in its place."""
     if _is_no_behaviour(node):
+        return
+    if function is None and (limit := _limit_of(node)):
+        yield limit, "0"
         return
     yield from _of_one(node, function)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -200,6 +206,22 @@ def _returned(node: ast.Return, said: str) -> Iterator[tuple[Placed, str]]:
 def _names_or_is_constant(test: ast.expr) -> bool:
     named = any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
     return named or isinstance(test, ast.Constant)
+
+
+def _limit_of(node: ast.AST) -> ast.expr | None:
+    """What is written of a limit, where a node names one: `_MOST = 1 << 20`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            pass
+        case _:
+            return None
+    parts = [each for each in ast.walk(value) if isinstance(each, ast.expr)]
+    whole = (isinstance(e, ast.BinOp) or type(getattr(e, "value", "")) is int for e in parts)
+    if not name.isupper() or not all(whole):
+        return None
+    return value if eval(ast.unparse(value)) >= _LEAST_LIMIT else None
 
 
 def _is_no_behaviour(node: ast.AST) -> bool:

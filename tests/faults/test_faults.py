@@ -31,6 +31,8 @@ def news(text: str) -> list[str]:
         ("(a or\n b)", ["(a)", "(b)"]),
         ("not a", ["(a)"]),
         ("f(a=False)", ["pass", "True"]),
+        ("_A: Final = 1 << 9", ["0"]),
+        ("A = 2 * 4", ["(2 // 4)", "3", "1", "5", "3"]),
         ("a[-1]", ["(1)", "2", "0"]),
         ("a // b", ["(a * b)"]),
         ("for a in b: continue", ["break", "pass"]),
