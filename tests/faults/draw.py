@@ -210,18 +210,14 @@ def _names_or_is_constant(test: ast.expr) -> bool:
 
 def _limit_of(node: ast.AST) -> ast.expr | None:
     """What is written of a limit, where a node names one: `_MOST = 1 << 20`."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            pass
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            pass
-        case _:
-            return None
-    parts = [each for each in ast.walk(value) if isinstance(each, ast.expr)]
-    whole = (isinstance(e, ast.BinOp) or type(getattr(e, "value", "")) is int for e in parts)
-    if not name.isupper() or not all(whole):
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return None
-    return value if eval(ast.unparse(value)) >= _LEAST_LIMIT else None
+    name = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    parts = [each for each in ast.walk(node.value) if isinstance(each, ast.expr)]
+    whole = (isinstance(e, ast.BinOp) or type(getattr(e, "value", "")) is int for e in parts)
+    if not ast.unparse(name).isupper() or not all(whole):
+        return None
+    return node.value if eval(ast.unparse(node.value)) >= _LEAST_LIMIT else None
 
 
 def _is_no_behaviour(node: ast.AST) -> bool:
