@@ -82,8 +82,7 @@ def test_a_sample_is_that_of_its_seed() -> None:
 def test_the_nearest_tests_are_about_the_file(path: str, near: list[str]) -> None:
     (fault, _) = faults_of(path, b"a < b")
     found = nearest(ROOT, fault)
-    assert found[: len(near)] == near
-    assert bool(found) is bool(near)
+    assert (found[: len(near)], bool(found)) == (near, bool(near))
 
 
 def test_what_is_left_out_or_beside_is_there() -> None:

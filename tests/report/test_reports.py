@@ -45,13 +45,8 @@ def in_json(record: Any) -> list[str]:
     return [name for name in names if name]
 
 
-def fix_text(report: FixReport, painted: bool = False) -> str:
+def whole(report: FixReport | ValidationResult, painted: bool = False) -> str:
     """The whole report, without broken lines."""
-    return report.text(Screen(None, painted), "full")
-
-
-def whole(report: ValidationResult, painted: bool = False) -> str:
-    """The whole report of `validate`, without broken lines."""
     return report.text(Screen(None, painted), "full")
 
 
@@ -144,15 +139,15 @@ class TestFixText:
                 warnings=(wild,),
             ),
         )
-        text = fix_text(everything)
+        text = whole(everything)
         assert all(line.isprintable() for line in text.splitlines())
         assert "a\\nb" in text
 
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
-        painted = fix_text(report, True)
+        painted = whole(report, True)
         assert "\x1b[" in painted
-        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == fix_text(report)
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == whole(report)
 
 
 FOLDED: dict[str, Any] = {
@@ -221,10 +216,6 @@ class TestJson:
         first = document["validation"]["runs"][0]
         assert set(first) == set(in_json(Run))
         assert set(first["comparisons"][0]) == set(in_json(Comparison))
-
-    def test_nothing_is_limited(self) -> None:
-        changes = tuple(change(f"conv{i}") for i in range(500))
-        assert len(json.loads(json_of(fixed(changes=changes)))["changes"]) == 500
 
     def test_what_json_cannot_carry_is_still_json(self) -> None:
         infinite = replace(SHAPE, max_abs=math.inf)
