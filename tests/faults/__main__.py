@@ -150,8 +150,8 @@ def nearest(root: Path, fault: Fault) -> list[str]:
     folder = next((each for each in inside if (root / each).exists()), about)
     told = (line.split() for line in NEAR.read_text(encoding="utf-8").splitlines())
     beside = [Path(each) for start, *some in told if fault.path.startswith(start) for each in some]
-    every = [each for each in (about, folder, *beside) if (root / each).exists()]
-    return [each.as_posix() for each in dict.fromkeys(every)]
+    every = dict.fromkeys([about, folder, *beside])
+    return [each.as_posix() for each in every if (root / each).exists()]
 
 
 def bounded() -> None:

@@ -45,7 +45,6 @@ EMPTY: Final = {"list": "[]", "dict": "{}", "Mapping": "{}", "Sequence": "()", "
                 "Collection": "()", "set": "set()", "frozenset": "frozenset()"}  # fmt: skip
 """What a function may return in place of its result, by the type it is said to return."""
 
-_LEAST_LIMIT: Final = 16
 _SKIPPED: Final = {"annotation", "returns", "decorator_list", "type_params"}
 _TYPES: Final = {"bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"}
 
@@ -217,7 +216,7 @@ def _limit_of(node: ast.AST) -> ast.expr | None:
     whole = (isinstance(e, ast.BinOp) or type(getattr(e, "value", "")) is int for e in parts)
     if not ast.unparse(name).isupper() or not all(whole):
         return None
-    return node.value if eval(ast.unparse(node.value)) >= _LEAST_LIMIT else None
+    return node.value if eval(ast.unparse(node.value)) >= 16 else None
 
 
 def _is_no_behaviour(node: ast.AST) -> bool:

@@ -75,7 +75,7 @@ def test_a_sample_is_that_of_its_seed() -> None:
         ("passes/fold_pad.py", ["tests/test_cases.py"]),
         ("onnxpad/doctor/examine.py", ["tests/doctor/test_examine.py", "tests/doctor"]),
         ("onnxpad/reasons.py", ["tests/test_reasons.py"]),
-        ("onnxpad/report/documents/fix_document.py", ["tests/report", "tests/snapshots"]),
+        ("onnxpad/report/documents/fix_document.py", ["tests/report", "tests/test_drawn.py"]),
         ("onnxpad/none.py", []),
     ],
 )
