@@ -150,11 +150,6 @@ class TestFixText:
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == whole(report)
 
 
-FOLDED: dict[str, Any] = {
-    "forms": ("Pad H 0+1, W 0+1 -> Conv", "Conv pads H 0+1, W 0+1"),
-}
-
-
 class TestShortText:
     def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
         changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))
@@ -166,7 +161,7 @@ class TestShortText:
     @pytest.mark.parametrize("width", [40, 80, 120])
     def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
         findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
-        report = fixed(changes=(change(**FOLDED),), findings=findings)
+        report = fixed(changes=(change(),), findings=findings)
         for text in (
             report.text(Screen(width)),
             report.text(Screen(width), "full"),

@@ -51,6 +51,7 @@ def made() -> Mapping[str, str]:
         stack.enter_context(mock.patch.object(Session, "seconds", untimed))
         stack.enter_context(mock.patch.dict("os.environ", COLUMNS="100"))
         onnx.save(MODEL, "model.onnx")
+        Path("sub").mkdir()
         outside = onnx.load("model.onnx")
         onnx.save(outside, "outside.onnx", save_as_external_data=True, size_threshold=0)
         found = dict[str, str]()
