@@ -44,6 +44,8 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
+  tests/test_drawn.py::test_what_is_said[report.answers: *
+  tests/snapshots/test_snapshots.py::test_what_commands_say[.cases]
   tests/cases/repairs/trust.txt::*
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
   tests/random_models/test_random_models.py::test_a_wrong_result_is_noticed
@@ -52,6 +54,8 @@ onnx before 1.18 knows no device configurations
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed
   tests/graph/test_byte_identity.py::test_*[devices]
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
+  tests/test_drawn.py::test_what_is_said[report.answers: *
+  tests/snapshots/test_snapshots.py::test_what_commands_say[.cases]
   tests/mutants/test_mutants.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
   tests/exported/test_each_style.py::test_probes_*[aspp_tensorflow-*
   tests/exported/test_each_style.py::test_probes_*[wavenet_torchscript-*

@@ -1,4 +1,4 @@
-"""What is said of all that was drawn is what is kept: by day mostly of one in six lines.
+"""What is said of all that was drawn is what is kept.
 
 After a change that is meant: `python -m tests.drawn`, then read `git diff tests`.
 """
@@ -13,17 +13,18 @@ from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.proof import pairs
+from tests.report import answers
 from tests.runtimes.onnxruntime import drawn
 from tests.validation import arrays, drawn_inputs, drawn_verdicts
 
 AT_ONCE: Final = 8
 HERE: Final = "tests/test_drawn.py::test_what_is_said"
-BY_DAY: Final = 6  # one in so many, but for modules whose lines take little time
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     frameworks,
     drawn_sites,
     pairs,
+    answers,
     drawn,
     arrays,
     drawn_inputs,
@@ -35,12 +36,10 @@ def several() -> Iterator[Any]:
     """Modules, each with some of its lines."""
     for module in KEPT:
         name = module.__name__.removeprefix("tests.")
-        by_day = getattr(module, "BY_DAY", BY_DAY)
         lines = [line for line in module.LINES.kept() if not gap_of(f"{HERE}[{name}: {line}]")]
         for place in range(0, len(lines), AT_ONCE):
-            marks = pytest.mark.night if place // AT_ONCE % by_day else ()
             part = lines[place : place + AT_ONCE]
-            yield pytest.param(module, part, marks=marks, id=f"{name}, from {place}")
+            yield pytest.param(module, part, id=f"{name}, from {place}")
 
 
 @pytest.mark.parametrize(("module", "lines"), [*several()])

@@ -100,7 +100,7 @@ class Graph:
         parent, owner: For a body, the graph around it, and the node there that has it; else None.
         is_main: Whether it is the main graph.
         tensors: All tensors by name, and in a body those that it captures.
-        listed: The nodes in file order, inserted ones at the end, removed ones included.
+        listed: The nodes of the file in its order, removed ones included.
         head, tail: The dummies before the first node and after the last one.
         holders: The nodes that have bodies.
         alike: The attributes and the notes of nodes by what is written in them.
@@ -788,8 +788,6 @@ class Graph:
         if not before.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
         node.previous, node.next = before.previous, before
-        self.listed.append(node)
-        self._record(self.listed.pop)
         self._turn(node, None, node.state)
         for tensor in node.outputs:
             self.model.journal.leave(self, tensor)

@@ -296,13 +296,6 @@ class Judge:
         decides = trust is not None and trust.assumption in equal.assumptions
         return trust if decides else None
 
-    def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Raises a `RefusalError` if signs of zeros in a tensor may make a difference."""
-        try:
-            self._facts.check_sign_is_lost(tensor)
-        except DiffersError as error:
-            raise RefusalError(Reason.FILL_CHANGES, str(error), **error.facts) from error
-
     def _slid(self, op: WindowOp, data: Term) -> Term:
         return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)
 

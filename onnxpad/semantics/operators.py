@@ -359,12 +359,6 @@ class TransposedOp(_Slides, frozen=True):
         slide = Slide(self.windows, self.auto_pad, self.pads, self.pads_written, ceil=False)
         return slide, self.output_padding, self.output_shape
 
-    @property
-    def bias(self) -> Tensor | None:
-        """The bias, if there is one."""
-        place = self.operator.inputs.bias
-        return None if place is None else self.node.operand(place)
-
 
 _Read = TypeVar("_Read", WindowOp, TransposedOp, PadOp)
 

@@ -211,34 +211,6 @@ def test_the_json_of_explain() -> None:
     assert "pytorch-same" in document["refused"]
     assert set(document["about"]) == found
     assert all(about["source"] for about in document["about"].values())
-    assert document["about"]["tensorflow-same"]["keras"].endswith("padding='same')")
-    assert (document["period"], document["since"]) == (2, 8)
-    assert [each["remainders"] for each in document["periods"]] == [[0], [1]]
-    document = as_json(
-        "explain", "--op", "avgpool", "--size", "9x8", "--kernel", "3x2", "--padding", "1"
-    )
-    assert (document["size"], document["kernel"]) == ([9, 8], [3, 2])
-    assert (document["stride"], document["dilation"]) == ([1, 1], [1, 1])
-    assert (document["padding"], document["output_padding"]) == ([1, 1], None)
-    assert (document["model"], document["node"]) == (None, None)
-    assert document["about"]["pytorch-padding"]["counts_padding"]
-    document = as_json("explain", "--op", "maxpool", "--size", "112x9", "--kernel", 3,
-                       "--stride", 2, "--output-size", "57x4")  # fmt: skip
-    reach = document["reach"]
-    assert document["output_size"] == [57, 4]
-    assert reach["axes"][0]["sums"] == [
-        {"least": 3, "most": 4, "ceil_mode": False},
-        {"least": 2, "most": 4, "ceil_mode": True},
-    ]
-    assert reach["conventions"]["caffe"][0]["pads"] == [[1, 1], [0, 0]]
-    assert "tensorflow-same" in reach["refused"]
-
-
-def test_a_size_that_no_padding_gives() -> None:
-    words = ("explain", "--op", "convtranspose", "--size", 249, "--kernel", 7, "--stride", 6)
-    assert not as_json(*words, "--output-size", 1501, code=1)["reach"]["possible"]
-    assert onnxpad_runs(*words, "--output-size", 1501).exit_code == 1
-    refused("explain", "--op", "conv", "--size", 5, "--kernel", 3, "--output-size", 10**6)
 
 
 def test_a_node_of_a_model_is_explained(tmp_path: Path) -> None:
@@ -298,14 +270,6 @@ def test_explain_needs_neither_onnx_nor_onnxruntime() -> None:
 def test_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     model = MODELS / "zeropad_dynamo.onnx"
-    document = as_json("show", model)
-    assert document["total"] == 9
-    (site,) = [site for site in document["sites"] if site["node"] == "node_conv2d_2"]
-    assert (site["fixable"], site["stays"], site["pads"]) == (False, True, [1, 1, 1, 1])
-    assert [pad["mode"] for pad in site["outer"]] == ["constant", "reflect"]
-    sides = {axis["name"]: (axis["begin"], axis["end"]) for axis in site["axes"]}
-    assert sides == {"H": (1, 1), "W": (1, 1)}
-    assert site["findings"][0]["reason_code"] == "copies-data"
     some = as_json("show", model, "--node", "node_max_*", "--node", "node_conv1d")
     assert len(some["sites"]) == 3
     refused("show", model, "--node", "node_conv2e", told="'node_conv2d_3'")

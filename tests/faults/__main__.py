@@ -31,6 +31,8 @@ READ_THE_TEXT: Final = (
     "tests/mutants/test_mutants.py::test_what_changes_nothing_is_accepted",
 )
 """Tests that fail at any edit of some functions, for they replace a text in them: left out."""
+NEAR: Final = Path(__file__).with_name("near.txt")
+"""How the paths of parts of the product begin, each with tests that ask it through another part."""
 _NONE: Final = (4, 5)  # pytest's exit codes where a test that is asked for is not there, or not run
 _DATA: Final = 8 << 30  # bytes that a process may take, for a fault that never stops taking more
 
@@ -140,15 +142,16 @@ class Copy:
 
 
 def nearest(root: Path, fault: Fault) -> list[str]:
-    """The tests about a fault's file, then those of the nearest folder that mirrors its own."""
+    """The tests about a fault's file, those of the folder that mirrors its own, and others."""
     path = Path(fault.path)
     mirror = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
-    if mirror.name == "passes":
-        return ["tests/test_cases.py"]
     about = mirror / f"test_{path.stem}.py"
     inside = (each for each in (mirror, *mirror.parents) if each.parent != Path())
     folder = next((each for each in inside if (root / each).exists()), about)
-    return [each.as_posix() for each in dict.fromkeys([about, folder]) if (root / each).exists()]
+    told = (line.split() for line in NEAR.read_text(encoding="utf-8").splitlines())
+    beside = [Path(each) for start, *some in told if fault.path.startswith(start) for each in some]
+    every = dict.fromkeys([about, folder, *beside])
+    return [each.as_posix() for each in every if (root / each).exists()]
 
 
 def bounded() -> None:

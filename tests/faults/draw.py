@@ -1,9 +1,11 @@
 """The faults that the text of the product can have, each one edit at one place.
 
 Drawn are mistakes that a person makes and a type checker passes: a comparison turned round or moved
-by one, a condition that is forgotten, a wrong number, a statement left out. Not drawn is what no
-run can notice or what is no behaviour: annotations, decorators, `TYPE_CHECKING` blocks, texts,
-assertions, the `strict` of a `zip`, which is one, and whether a class keeps its hash.
+by one, a condition that is forgotten, a wrong number, a statement left out. A limit, which is a
+whole number from 16 that a module names, only becomes 0: moved by one it is as good a limit. Not
+drawn is what no run can notice or what is no behaviour: annotations, decorators, `TYPE_CHECKING`
+blocks, texts, assertions, the `strict` of a `zip`, which is one, and whether a class keeps its
+hash.
 """
 
 import ast
@@ -120,6 +122,9 @@ def _edits(
     """The faults of a node, and of those below it: what goes, and what stands in its place."""
     if _is_no_behaviour(node):
         return
+    if function is None and (limit := _limit_of(node)):
+        yield limit, "0"
+        return
     yield from _of_one(node, function)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         function = node
@@ -200,6 +205,18 @@ def _returned(node: ast.Return, said: str) -> Iterator[tuple[Placed, str]]:
 def _names_or_is_constant(test: ast.expr) -> bool:
     named = any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
     return named or isinstance(test, ast.Constant)
+
+
+def _limit_of(node: ast.AST) -> ast.expr | None:
+    """What is written of a limit, where a node names one: `_MOST = 1 << 20`."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return None
+    name = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    parts = [each for each in ast.walk(node.value) if isinstance(each, ast.expr)]
+    whole = (isinstance(e, ast.BinOp) or type(getattr(e, "value", "")) is int for e in parts)
+    if not ast.unparse(name).isupper() or not all(whole):
+        return None
+    return node.value if eval(ast.unparse(node.value)) >= 16 else None
 
 
 def _is_no_behaviour(node: ast.AST) -> bool:

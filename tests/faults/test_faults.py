@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import __main__ as command
-from tests.faults.__main__ import READ_THE_TEXT, Copy, nearest
+from tests.faults.__main__ import NEAR, READ_THE_TEXT, Copy, nearest
 from tests.faults.draw import faults_of, sample
 from tests.support import ROOT
 
@@ -31,6 +31,8 @@ def news(text: str) -> list[str]:
         ("(a or\n b)", ["(a)", "(b)"]),
         ("not a", ["(a)"]),
         ("f(a=False)", ["pass", "True"]),
+        ("_A: Final = 1 << 9", ["0"]),
+        ("A = 2 * 4", ["(2 // 4)", "3", "1", "5", "3"]),
         ("a[-1]", ["(1)", "2", "0"]),
         ("a // b", ["(a * b)"]),
         ("for a in b: continue", ["break", "pass"]),
@@ -71,19 +73,23 @@ def test_a_sample_is_that_of_its_seed() -> None:
     ("path", "near"),
     [
         ("passes/fold_pad.py", ["tests/test_cases.py"]),
-        ("onnxpad/proof/term.py", ["tests/proof"]),
+        ("onnxpad/doctor/examine.py", ["tests/doctor/test_examine.py", "tests/doctor"]),
         ("onnxpad/reasons.py", ["tests/test_reasons.py"]),
-        ("onnxpad/report/documents/fix_document.py", ["tests/report"]),
+        ("onnxpad/report/documents/fix_document.py", ["tests/report", "tests/test_drawn.py"]),
         ("onnxpad/none.py", []),
-        ("onnxpad/none/none.py", []),
     ],
 )
 def test_the_nearest_tests_are_about_the_file(path: str, near: list[str]) -> None:
     (fault, _) = faults_of(path, b"a < b")
-    assert nearest(ROOT, fault) == near
+    found = nearest(ROOT, fault)
+    assert (found[: len(near)], bool(found)) == (near, bool(near))
 
 
-def test_what_is_left_out_is_there() -> None:
+def test_what_is_left_out_or_beside_is_there() -> None:
+    for line in NEAR.read_text(encoding="utf-8").splitlines():
+        start, *beside = line.split()
+        assert [*ROOT.glob(f"{start}*")], line
+        assert all((ROOT / each).exists() for each in beside), line
     for test in READ_THE_TEXT:
         path, _, name = test.partition("::")
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -14,37 +15,16 @@ import onnx
 
 import onnxpad
 from onnxpad.runtimes.sessions import Session
+from tests.case import CASES, cases
 from tests.support import BORDER, W, one, onnxpad_runs, run
 
 FOLDER: Final = Path(__file__).parent
 
-LINES: Final = {
-    "fix": "fix model.onnx -v -o fixed.onnx",
-    "fix.diff": "fix model.onnx --diff --no-validate",
-    "fix.json": "fix model.onnx --format json -o fixed.onnx --html fix.html",
-    "check": "check model.onnx --style symmetric",
-    "check.json": "check model.onnx --format json --html check.html",
-    "check.sarif": "check model.onnx --format sarif",
-    "check.github": "check model.onnx --format github",
-    "show": "show model.onnx --node same",
-    "show.json": "show model.onnx --format json --html show.html",
-    "validate": "validate model.onnx fixed.onnx --html validate.html",
-    "validate.json": "validate model.onnx fixed.onnx --format json --samples 1",
-    "repad": "repad model.onnx --to tensorflow -o other.onnx",
-    "repad.json": "repad model.onnx --to tensorflow --format json -o other.onnx --html repad.html",
-    "match": "match model.onnx --reference other.npz",
-    "match.json": "match model.onnx --reference other.npz --format json --html match.html",
-    "explain": "explain model.onnx --node strided",
-    "explain.json": "explain model.onnx --node strided --format json --html explain.html",
-    "explain.axes": "explain --op conv --size 9x10 --kernel 3 --stride 2",
-    "explain.crops": "explain --op convtranspose --size 10 --kernel 3 --stride 2 --padding 1",
-    "explain.reach": "explain --op convtranspose --size 249 --kernel 7 --stride 6 "
-    "--output-size 1481",
-    "rule": "rule PAD201",
-    "rule.json": "rule PAD201 guarded --format json",
-    "targets": "targets openvino",
-}
-"""By the name of the file with what it prints; a page that it writes is a file beside it."""
+COMMANDS: Final = FOLDER / "commands.lines"
+"""The name of the file with what a command line prints, and the line; of a name there may be more.
+
+A page that it writes is a file beside it; `fold.pads.3.onnx` is the model of case 3 of `fold/pads`.
+"""
 
 MODEL: Final = one(
     """
@@ -59,6 +39,7 @@ MODEL: Final = one(
 )
 
 
+@cache
 def made() -> Mapping[str, str]:
     """The files as they are now, by name."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
@@ -70,11 +51,19 @@ def made() -> Mapping[str, str]:
         stack.enter_context(mock.patch.object(Session, "seconds", untimed))
         stack.enter_context(mock.patch.dict("os.environ", COLUMNS="100"))
         onnx.save(MODEL, "model.onnx")
-        found = {}
-        for file, line in LINES.items():
+        Path("sub").mkdir()
+        outside = onnx.load("model.onnx")
+        onnx.save(outside, "outside.onnx", save_as_external_data=True, size_threshold=0)
+        found = dict[str, str]()
+        for asked in COMMANDS.read_text(encoding="utf-8").splitlines():
+            file, line = asked.split(": ", 1)
+            for group, name, place in re.findall(r"(\w+)\.(\w+)\.(\d+)\.onnx", line):
+                case = cases(CASES / group / f"{name}.txt")[int(place)]
+                onnx.save(case.model, f"{group}.{name}.{place}.onnx")
             ran = onnxpad_runs(*shlex.split(line))
             told = f"$ onnxpad {line}\nexit code {ran.exit_code}\n{ran.stdout}"
-            found[file] = _same_anywhere(told + f"== stderr\n{ran.stderr}" * bool(ran.stderr))
+            told += f"== stderr\n{ran.stderr}" * bool(ran.stderr)
+            found[file] = found.get(file, "") + _same_anywhere(told)
             if line.startswith("repad"):
                 _record("other.onnx")
         for path in folder.glob("*.html"):

@@ -116,4 +116,3 @@ def _some(name: str, value: Any) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("arrays.txt"), said)
-BY_DAY: Final = 1

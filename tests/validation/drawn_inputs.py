@@ -99,4 +99,3 @@ def _ends(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("inputs.txt"), said)
-BY_DAY: Final = 1

@@ -196,4 +196,3 @@ def _difference(found: Divergence) -> str:
 
 
 LINES: Final = Lines(Path(__file__).with_name("verdicts.txt"), said)
-BY_DAY: Final = 1

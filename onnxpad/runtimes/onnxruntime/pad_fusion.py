@@ -113,7 +113,7 @@ class Fusion:
         owner, outer = self._graph.owner, self._outer
         if owner is None or outer is None:
             return not self._graph.is_main
-        return owner.op == "If" and outer._is_opened(owner)
+        return outer._is_opened(owner)
 
     def exposed(self) -> list[Exposed]:
         """The `Pad`s that may be folded and must not, each with the operator it is folded into."""

@@ -260,4 +260,3 @@ _ASKS: Final[dict[str, Callable[..., str]]] = {
     "claims": claims,
 }
 LINES: Final = Lines(Path(__file__).with_name("predictions.txt"), said)
-BY_DAY: Final = 1
