@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
@@ -33,7 +32,6 @@ _KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
 _ULPS = 4.0
 """How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
 
-_MATRICES = "what a Gemm reads are matrices, and its bias fits"
 _TRIES = 16
 """How often a term is compared with others: a network may have thousands of each operator."""
 
@@ -121,7 +119,6 @@ class Side(Reader):
         self._bodies: dict[Node, Inside] = {}
         self._runs: dict[object, int] = {} if outer is None else outer._runs
         self._inside: dict[object, Inside] = terms.notes
-        self._order: dict[Term, int] = terms.notes.setdefault("order", {})
         if outer is not None:
             self.sides.append(self)
 
@@ -178,9 +175,6 @@ class Side(Reader):
             (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
         )
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
-        if node.op in COMMUTING and not node.domain and len(args) == 2 and not says:
-            order = self._order
-            args = tuple(sorted(args, key=lambda each: order.setdefault(each, len(order))))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
             run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
@@ -209,16 +203,11 @@ def proofs(
     constants: Constants,
     domain: SizeDomain,
     trust: Trust | None = None,
-    *,
-    is_anew: bool = False,
-    gemms: Sequence[tuple[str, ...]] = (),
     end: float = math.inf,
 ) -> Iterator[Decision]:
     """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
 
-    An output of the original comes first; inputs of a name are the same. None is refuted. Where
-    `is_anew`, other weights were computed anew in one than in the other; `gemms` has the data, the
-    product and the bias of what is a Gemm in the rewritten model.
+    An output of the original comes first; inputs of a name are the same. None is refuted.
 
     Raises:
         LimitError: It is later than `end`, by `time.monotonic`.
@@ -229,12 +218,7 @@ def proofs(
             Side(original, each.analysis, terms),
             Side(rewritten, Analysis(rewritten, extents), terms),
         )
-        found = Unifier(sides, constants, trust, end)
-        found.worst = 0.0 if is_anew else None
-        told = found.verdict(outputs, each.domain)
-        if not all(_is_gemm(sides[1], *names) for names in gemms):
-            told = replace(told, assumptions=(*told.assumptions, _MATRICES))
-        yield told
+        yield Unifier(sides, constants, trust, end).verdict(outputs, each.domain)
 
 
 _Pair = tuple[Term, Term]
@@ -391,29 +375,18 @@ class Unifier:
             return None
         if (now.dtype, now.shape) != (was.dtype, was.shape):
             raise DiffersError("a constant differs")
+        computed = self._constants.computed
+        apart, anew = math.inf, [each.name for each in (new, old) if each.name in computed]
         if now.tobytes() == was.tobytes():
-            return Equal("same"), []
-        computed = map(self._constants.computed.get, (old.name, new.name))
-        parts = next((each for each in computed if each is not None), None)
-        worst = math.inf if parts is None else _ulps(now, was, parts)
-        if not worst <= _ULPS:
+            apart = 0.0
+        elif anew and now.dtype.kind == "f":
+            made, parts = now if anew[0] == new.name else was, computed[anew[0]]
+            apart = _ulps(now, was, _greatest(made) if parts is None else parts)
+        if not apart <= _ULPS:
             raise DiffersError("a constant differs")
-        self.worst = max(self.worst or 0.0, worst)
+        if anew:
+            self.worst = max(self.worst or 0.0, apart)
         return Equal("near"), []
-
-
-def _is_gemm(side: Side, *names: str) -> bool:
-    """Whether data, product and bias, if any, are known to be what a Gemm takes and gives."""
-    data, product, *bias = (side.analysis.shape(side.graph.tensor(each)) for each in names)
-    if data is None or product is None or not len(data) == len(product) == 2:
-        return False
-    return not bias or (
-        bias[0] is not None
-        and len(bias[0]) < 3
-        and all(
-            size in (1, whole) for size, whole in zip(bias[0][::-1], product[::-1], strict=False)
-        )
-    )
 
 
 def _aligned(new: Term, old: Term) -> list[_Pair]:
@@ -428,6 +401,11 @@ def _commutes(new: Term, old: Term) -> bool:
         return False
     op, domain, _, _, says = old.head.written[1:6]
     return op in COMMUTING and not domain and not says
+
+
+def _greatest(weights: Array) -> Array:
+    """The greatest magnitude in each channel of weights."""
+    return np.asarray(np.abs(weights).max(axis=(*range(1, weights.ndim),), initial=0))
 
 
 def _ulps(now: Array, was: Array, parts: Array) -> float:

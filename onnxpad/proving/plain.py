@@ -8,26 +8,26 @@ convolution is in its weights, computed in float64.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from graphlib import TopologicalSorter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
-from onnx.helper import get_attribute_value, make_attribute
+from onnx.helper import get_attribute_value, make_attribute, tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
 from onnxpad.file.external import internal, reference
 from onnxpad.file.proto_walk import normal_domain
 from onnxpad.proof.read import ALIKE_BY_CHANCE
-from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import answers
 from onnxpad.validation.draw import constant_of, inlined
 
@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 _SMALL = 4096  # elements of a constant that is written into the plain model
 _MOST = 1 << 24  # elements of constants that are evaluated
-_BITS = ("float32", "float64", "float16")
+_FLOATS = ("float32", "float64", "float16")
 COMMUTING = frozenset({"Add", "And", "Equal", "Mean", "Mul", "Or", "Sum", "Xor"})
 """Operators of which two operands may be exchanged; of 0.0 and -0.0 a maximum takes either."""
 _ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
@@ -43,16 +43,17 @@ _ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 
 
 class Constants:
-    """The constants of all models that are compared, by a name made of their content.
+    """The constants of all models that are compared, by a name; those of one content share it.
 
     Attributes:
-        computed: Of weights that were computed anew, by name, how large the parts of each channel
-            were: what rounding is measured by.
+        computed: The names of what was computed anew, with how large the parts of each channel
+            were, by which rounding is measured; None where that is what the channel holds.
     """
 
     def __init__(self) -> None:
         """There are none at first."""
-        self.computed: dict[str, Array] = {}
+        self.computed: dict[str, Array | None] = {}
+        self._names: dict[object, str] = {}
         self._held: dict[str, tuple[TensorProto, Callable[[], Array]]] = {}
         self._evaluated: dict[bytes, list[str]] = {}
 
@@ -65,33 +66,45 @@ class Constants:
             return self.add(numpy_helper.to_array(tensor))
         if folder is None:
             raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
-        read = partial(_external, tensor, folder)
-        if math.prod(tensor.dims) <= _SMALL:
-            return self.add(read())
         location, *span = reference(tensor)
         place = os.path.realpath(folder / location), *span, tensor.data_type, *tensor.dims
-        return self._hold(repr(place).encode(), tensor.data_type, tensor.dims, read)
+        read = partial(_external, tensor, folder)
+        is_small = math.prod(tensor.dims) <= _SMALL
+        return self.add(read()) if is_small else self.hold(place, tensor, read)
 
     def add(self, array: Array) -> str:
         """The name of an array."""
-        array = np.asarray(array, order="C")
         kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        data = repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes()
-        told = f"{kind} {array.shape} ".encode() + data
-        return self._hold(told, kind, array.shape, lambda: array)
+        data: str | bytes = repr(array.tolist())
+        if array.dtype.kind != "O":
+            data = array.tobytes()
+            array = np.frombuffer(data, array.dtype).reshape(array.shape)
+        like = TensorProto(data_type=kind, dims=array.shape)
+        return self.hold((kind, array.shape, data), like, lambda: array)
 
-    def _hold(self, told: bytes, kind: int, dims: Sequence[int], read: Callable[[], Array]) -> str:
-        digest = hashlib.sha1(told, usedforsecurity=False).hexdigest()
-        name = f"constant {digest}"
+    def hold(self, content: object, like: TensorProto, read: Callable[[], Array]) -> str:
+        """The name of what has the type and the shape of a tensor, and is read when asked for."""
+        name = self._names.setdefault(content, f"constant {len(self._names)}")
         if name not in self._held:
-            proto = TensorProto(name=name, data_type=kind, dims=dims)
-            if math.prod(dims) <= _SMALL:
+            proto = TensorProto(name=name, data_type=like.data_type, dims=like.dims)
+            if math.prod(like.dims) <= _SMALL:
                 proto = numpy_helper.from_array(read(), name)
             else:
                 proto.data_location = TensorProto.EXTERNAL
-                proto.external_data.add(key="location", value=digest)
+                proto.external_data.add(key="location", value=name)
             self._held[name] = proto, read
         return name
+
+    def scaled(self, name: str, factor: Array, recipe: object) -> str:
+        """The name of weights of which each channel is scaled, computed in float64 when asked."""
+        like, read = self._held[name]
+
+        def scaled() -> Array:
+            by = factor.reshape(-1, *[1] * (len(like.dims) - 1))
+            with np.errstate(all="ignore"):
+                return np.asarray((read() * by).astype(read().dtype))
+
+        return self.hold(recipe, like, scaled)
 
     def array(self, name: str) -> Array | None:
         """The elements of a constant; None of what is none."""
@@ -103,24 +116,24 @@ class Constants:
 
     def evaluated(self, node: NodeProto, opsets: Sequence[Any]) -> list[str]:
         """The outputs of a node of constants alone, by onnxruntime; none if it does not run it."""
+        wanted = [*filter(None, node.output)]
         graph = onnx.GraphProto(name="constants", node=[node])
-        model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
-        key = model.SerializeToString(deterministic=True)
+        graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
+        key: bytes = graph.SerializeToString(deterministic=True)
+        key += b"".join(each.SerializeToString() for each in opsets)
         if key not in self._evaluated:
-            wanted, self._evaluated[key] = [*filter(None, node.output)], []
+            self._evaluated[key] = []
             given = {each: self._held[each] for each in node.input if each}
             if sum(math.prod(proto.dims) for proto, _ in given.values()) > _MOST:
                 return []
-            graph = model.graph
-            graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
             tensors = (numpy_helper.from_array(read(), name) for name, (_, read) in given.items())
             graph.initializer.extend(tensors)
+            model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
             found = answers(model, wanted, [{}])
-            values = {} if isinstance(found, EngineError) else found[0]
-            if not isinstance(values, EngineError) and {*wanted} <= {*values}:
-                arrays = [values[each] if each else np.array(0) for each in node.output]
-                if all(isinstance(each, np.ndarray) for each in arrays):
-                    self._evaluated[key] = [*map(self.add, arrays)]  # type: ignore[arg-type]
+            if isinstance(found, list) and isinstance(found[0], dict):
+                values = [found[0][each] for each in wanted]
+                arrays = [each for each in values if isinstance(each, np.ndarray)]
+                self._evaluated[key] = [*map(self.add, arrays)] * (len(arrays) == len(values))
         return self._evaluated[key]
 
 
@@ -133,10 +146,9 @@ class Plain:
 
     Attributes:
         model: The plain model: large constants lack their elements.
-        outputs: The tensor of each output of the original; also a constant, or an input.
+        outputs: The tensor of each output, by its name in the original; also a constant, or an
+            input.
         dead: How many nodes nothing reads, by what each says.
-        gemms: The data, the product, and the bias, if any, of each Gemm.
-        folded: What was computed anew: the weights of each convolution, and all that follows it.
     """
 
     def __init__(
@@ -145,31 +157,30 @@ class Plain:
         constants: Constants,
         side: str,
         folder: Path | None = None,
+        original: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Makes a model plain, whose external data lie in a folder.
 
-        What names of tensors inside begin with is the `side`, which no other model has. Raises
-        ModelError where external data is missing, or a tensor that is read.
+        What names of tensors inside begin with is the `side`, which no other model has; inputs and
+        outputs of other names than in the `original` get those. Raises ModelError where external
+        data is missing, or a tensor that is read.
         """
         model = inlined(model)
         if model.functions:
             raise ModelError("its functions unfold to too many nodes")
         self._constants, self._folder, self._side = constants, folder, side
-        self._opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
+        self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
         self._made: dict[str, NodeProto] = {}
         self.dead = Counter[object]()
-        self.gemms: list[tuple[str, ...]] = []
         graph, names = model.graph, dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
         inputs = [e for e in graph.input if model.ir_version >= 4 or e.name not in usual]
-        for each in inputs:
-            default = usual.get(each.name)
-            told = "" if default is None else f" or {constants.of(default, folder)}"
-            names[each.name] = each.name + told
+        for name in (each.name for each in inputs):
+            told = f" or {constants.of(usual[name], folder)}" if name in usual else ""
+            names[name] = original.get(name, name) + told
         self._walk(graph, names)
-        self.outputs = {each.name: _of(names, each.name) for each in graph.output}
-        self.folded = set[tuple[object, ...]]()
+        self.outputs = {original.get(e.name, e.name): _of(names, e.name) for e in graph.output}
         with np.errstate(all="ignore"):
             nodes = self._folded()
         self.model = made = onnx.ModelProto(
@@ -180,8 +191,7 @@ class Plain:
         made.graph.name = "plain"
         made.graph.node.extend(nodes)
         for each in inputs:
-            made.graph.input.add().CopyFrom(each)
-            made.graph.input[-1].name = names[each.name]
+            made.graph.input.add(name=names[each.name], type=each.type)
         written = {name for node in nodes for name in node.output}
         shown = dict.fromkeys(each for each in self.outputs.values() if each in written)
         made.graph.output.extend(onnx.ValueInfoProto(name=each) for each in shown)
@@ -199,46 +209,46 @@ class Plain:
         needed = _needed(graph)
         for node in needed:
             self._take(node, names)
-        self.dead += Counter(map(_said, graph.node)) - Counter(map(_said, needed))
+        said, also = (
+            Counter((each.op_type, *sorted(map(_exact, each.attribute))) for each in some)
+            for some in (graph.node, needed)
+        )
+        self.dead += said - also
 
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
         """Writes one node, or finds another name for what it gives."""
-        read = [_of(names, each) for each in node.input]
-        while read and not read[-1]:
-            read.pop()
-        is_standard, outputs = not normal_domain(node.domain), list(node.output)
-        if is_standard and node.op_type in COMMUTING and len(read) == 2 and not node.attribute:
-            read.sort(key=lambda each: self._constants.proto(each) is not None)
-        if is_standard and (held := constant_of(node)) is not None:
+        read, outputs = [_of(names, each) for each in node.input], [*node.output]
+        for each in (read, outputs):  # an empty name at the end means what its absence means
+            while each and not each[-1]:
+                each.pop()
+        domain, held = normal_domain(node.domain), constant_of(node)
+        if not domain and held is not None:
             names[outputs[0]] = self._constants.of(held, self._folder)
             return
-        if is_standard and node.op_type == "If" and self._branch(node, read, names):
+        if not domain and node.op_type == "If" and self._branch(node, read, names):
             return
-        if is_standard and (same := self._same(node, read)):
-            names[outputs[0]] = same
-            return
-        new = NodeProto(op_type=node.op_type, domain=normal_domain(node.domain), input=read)
+        if not domain and node.op_type in COMMUTING and len(read) == 2 and not node.attribute:
+            read.sort(key=lambda each: self._constants.proto(each) is not None)
+        new = NodeProto(op_type=node.op_type, domain=domain, input=read)
         new.name = node.name or f"<{next(filter(None, outputs), node.op_type)}>"
         new.attribute.extend(self._attributes(node, names))
-        if is_standard and new.op_type == "Transpose" and self._turned(new):
-            names[outputs[0]] = new.input[0]
+        if not domain and len(outputs) == 1 and (same := self._same(new)):
+            names[outputs[0]] = same
             return
-        if is_standard and new.op_type == "Gemm" and self._gemm(new, names, outputs):
-            return
-        is_told = all(self._constants.proto(each) is not None for each in filter(None, read))
+        is_told = all(map(self._constants.proto, filter(None, read)))
         has_bodies = any(each.type == AttributeProto.GRAPH for each in new.attribute)
         if is_told and not has_bodies and new.op_type not in ALIKE_BY_CHANCE:
             new.output.extend(f"out {place}" * bool(each) for place, each in enumerate(outputs))
-            found = self._constants.evaluated(new, self._imports)
-            if found:
-                names.update(zip(outputs, found, strict=True))
+            if found := self._constants.evaluated(new, self._imports):
+                names.update(zip(filter(None, outputs), found, strict=True))
                 return
             del new.output[:]
+        if not domain and new.op_type == "Gemm" and self._multiplied(new, names, outputs):
+            return
         self._emit(new, names, outputs)
 
     def _emit(self, new: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> str:
-        while outputs and not outputs[-1]:
-            outputs = outputs[:-1]
+        """Writes a new node that gives some tensors; returns the new name of the first."""
         for each in outputs:
             self._count += 1
             new.output.append(f"{self._side}{self._count}" if each else "")
@@ -292,44 +302,39 @@ class Plain:
         names.update(zip(node.output, (_of(inner, e.name) for e in taken.output), strict=True))
         return True
 
-    def _same(self, node: NodeProto, read: Sequence[str]) -> str:
-        """The tensor that a node gives back as it is; empty if it does something."""
-        op, given = node.op_type, read[0] if read else ""
-        if not given or any(node.output[1:]):
-            return ""
-        if op == "Identity" or (op in _ALONE and len(read) == 1):
-            return given
+    def _same(self, new: NodeProto) -> str:
+        """The tensor that a node of one output gives back as it is; empty if it does something.
+
+        Of two transposes in a row it makes one.
+        """
+        op, given = new.op_type, next(iter(new.input), "")
+        if op == "Transpose":
+            perm, before = _integers(new, "perm"), self._made.get(given, NodeProto())
+            first = _integers(before, "perm") if (before.op_type, before.domain) == (op, "") else []
+            if perm and len(first) == len(perm):
+                perm, new.input[0] = [first[each] for each in perm], before.input[0]
+                new.attribute[0].ints[:] = perm
+            return new.input[0] if perm and perm == [*range(len(perm))] else ""
         if op == "Dropout" and self._opsets.get("", 0) >= 7:
-            training = self._constants.array(read[2]) if len(read) > 2 else np.array(0)
+            training = self._constants.array(new.input[2]) if len(new.input) > 2 else np.array(0)
             return given if training is not None and not training.any() else ""
-        return ""
+        return given if op == "Identity" or (op in _ALONE and len(new.input) == 1) else ""
 
-    def _turned(self, new: NodeProto) -> bool:
-        """Makes one of two transposes in a row; whether it does nothing."""
-        perm, before = _integers(new, "perm"), self._made.get(new.input[0])
-        first = [] if before is None or before.op_type != "Transpose" else _integers(before, "perm")
-        if before is not None and first and len(first) == len(perm):
-            perm = [first[each] for each in perm]
-            new.input[0] = before.input[0]
-            new.attribute[0].CopyFrom(make_attribute("perm", perm))
-        return bool(perm) and perm == [*range(len(perm))]
-
-    def _gemm(self, node: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
-        """Writes a Gemm without factors as MatMul and Add."""
-        written = {each.name: get_attribute_value(each) for each in node.attribute}
-        right = self._constants.array(node.input[1])
-        if {*written} - {"transB"} or (written and right is None):
+    def _multiplied(self, gemm: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
+        """Writes a Gemm with constants as MatMul and Add, behind a Flatten that keeps matrices."""
+        matrix, *bias = map(self._constants.array, gemm.input[1:])
+        is_plain = [each.name for each in gemm.attribute] in ([], ["transB"])
+        if matrix is None or matrix.ndim != 2 or not is_plain:
             return False
-        a, b, *bias = node.input
-        if written and right is not None:
-            b = self._constants.add(np.ascontiguousarray(right.T))
-        product = NodeProto(op_type="MatMul", input=[a, b], name=node.name)
-        given = self._emit(product, names, outputs[:1])
-        self.gemms.append((a, given, *bias))
-        if bias:
-            self._emit(
-                NodeProto(op_type="Add", input=[given, *bias], name=node.name), names, outputs
-            )
+        matrix = np.ascontiguousarray(matrix.T) if gemm.attribute else matrix
+        width = matrix.shape[1]
+        if any(each is None or each.shape not in _rows(width) for each in bias):
+            return False
+        read = gemm.input[:1], [self._constants.add(matrix)], gemm.input[2:]
+        data = ""
+        for op, operands in zip(("Flatten", "MatMul", "Add")[: 2 + len(bias)], read, strict=False):
+            node = NodeProto(op_type=op, name=gemm.name, input=filter(None, (data, *operands)))
+            data = self._emit(node, names, outputs)
         return True
 
     def _folded(self) -> list[NodeProto]:
@@ -338,45 +343,42 @@ class Plain:
         Only where nothing else reads what that gives. All of a chain is computed in float64, and
         rounded once.
         """
-        nodes, array, readers = self._nodes, self._constants.array, dict[str, NodeProto]()
-        uses = Counter([*_reads(nodes), *self.outputs.values()])
-        for node in nodes:
-            readers.update((each, node) for each in node.input)
-        gone, made = set[int](), dict[int, NodeProto]()
-        for node in nodes:
-            is_one = node.op_type == "Conv" and not node.domain
-            weight, *more = (array(each) for each in node.input[1:3]) if is_one else (None,)
-            if weight is None or any(each is None for each in more):
+        constants, gone = self._constants, set[int]()
+        uses = Counter([*_reads(self._nodes), *self.outputs.values()])
+        readers = {each: node for node in self._nodes for each in node.input}
+        for node in (e for e in self._nodes if (e.op_type, e.domain) == ("Conv", "")):
+            weights, *more = map(constants.proto, node.input[1:])
+            bias = constants.array(node.input[2]) if more else np.array(0.0)
+            if weights is None or bias is None or len(weights.dims) < 3:
                 continue
-            if weight.dtype.name not in _BITS or weight.ndim < 3:
+            dtype = tensor_dtype_to_np_dtype(weights.data_type)
+            if dtype.name not in _FLOATS:
                 continue
-            w, last, followed = weight.astype(np.float64), node.output[0], list[object]()
-            b = np.zeros(len(w)) if not more else np.asarray(more[0], np.float64)
-            parts = np.abs(b)
+            channels, rank = weights.dims[0], len(weights.dims)
+            factor, b = np.ones(channels), np.broadcast_to(bias.astype(np.float64), channels)
+            parts, followed, last = np.abs(b), list[object](), node.output[0]
             while uses[last] == 1 and (reader := readers.get(last)) is not None:
-                moved = _affine(reader, last, w.ndim, len(w), self._constants)
+                moved = _affine(reader, last, rank, channels, constants)
                 if moved is None:
                     break
-                factor, *shifts = moved
-                w, b = w * factor.reshape(-1, *[1] * (w.ndim - 1)), b * factor + sum(shifts)
-                parts = parts * np.abs(factor) + sum(map(np.abs, shifts))
+                by, *shifts = moved
+                factor, b = factor * by, b * by + sum(shifts)
+                parts = parts * np.abs(by) + sum(map(np.abs, shifts))
                 gone.add(id(reader))
                 read = (place if each == last else each for place, each in enumerate(reader.input))
                 followed.append((reader.op_type, *read, *map(_exact, reader.attribute)))
                 last = reader.output[0]
-            if not followed and (not more or b.any()):
-                continue
-            new = NodeProto()
-            new.CopyFrom(node)
-            del new.input[1:]
-            for each, size in ((w, np.abs(w).max(axis=(*range(1, w.ndim),))), (b, parts)):
-                if each is w or b.any():
-                    new.input.append(name := self._constants.add(each.astype(weight.dtype)))
-                    self._constants.computed[name] = size
+            node.output[0], recipe = last, (*node.input[1:], *followed)
             if followed:
-                self.folded.add((*node.input[1:], *followed))
-            new.output[0], made[id(node)] = last, new
-        return [made.get(id(node), node) for node in nodes if id(node) not in gone]
+                node.input[1] = constants.scaled(node.input[1], factor, ("weights", recipe))
+                constants.computed[node.input[1]] = None
+            if followed or not b.any():
+                del node.input[2:]
+            if followed and b.any():
+                like = TensorProto(data_type=weights.data_type, dims=[channels])
+                node.input.append(constants.hold(("bias", recipe), like, b.astype(dtype).copy))
+                constants.computed[node.input[2]] = parts
+        return [node for node in self._nodes if id(node) not in gone]
 
 
 def _of(names: Mapping[str, str], name: str) -> str:
@@ -393,26 +395,14 @@ def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]
 
 def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
     """The nodes that the outputs of a graph need, each after what it reads: not all tools sort."""
-    nodes = graph.node
+    nodes, needed = graph.node, dict[int, list[int]]()
     makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     pending = [makers[each.name] for each in graph.output if each.name in makers]
-    found, is_done = list[NodeProto](), dict[int, bool]()
     while pending:
-        place = pending[-1]
-        if place not in is_done:
-            is_done[place] = False
-            read = (makers.get(each) for each in _reads([nodes[place]]))
-            pending += [each for each in read if each is not None and each not in is_done]
-            continue
-        pending.pop()
-        if not is_done[place]:
-            is_done[place] = True
-            found.append(nodes[place])
-    return found
-
-
-def _said(node: NodeProto) -> tuple[object, ...]:
-    return node.op_type, *sorted(map(_exact, node.attribute))
+        if (place := pending.pop()) not in needed:
+            needed[place] = [makers[each] for each in _reads([nodes[place]]) if each in makers]
+            pending += needed[place]
+    return [nodes[place] for place in TopologicalSorter(needed).static_order()]
 
 
 def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:
@@ -446,39 +436,36 @@ def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
     return {name: _exact(each) for name, each in usual.items() if each.type}
 
 
+def _rows(width: int) -> tuple[tuple[int, ...], ...]:
+    """The shapes that broadcast to rows of a width, whatever their number."""
+    return (), (1,), (width,), (1, 1), (1, width)
+
+
 def _affine(
     node: NodeProto, data: str, rank: int, channels: int, constants: Constants
 ) -> tuple[Array, ...] | None:
     """The factor and the shifts of each channel by which a node alters data; None of others."""
     others = [constants.array(each) for each in node.input if each != data]
-    known = [each for each in others if each is not None and each.dtype.name in _BITS]
-    if node.domain or len(known) < len(others) or len([*filter(None, node.output)]) > 1:
+    known = [each for each in others if each is not None and each.dtype.name in _FLOATS]
+    if node.domain or len(known) < len(others) or len(node.output) > 1:
         return None
-    arrays = [each.astype(np.float64) for each in known]
-    zero, one = np.zeros(channels), np.ones(channels)
-    if node.op_type == "BatchNormalization" and len(arrays) == 4 and node.input[0] == data:
-        if any(each.name in ("training_mode", "is_test", "spatial") for each in node.attribute):
-            return None
-        epsilon = next((each.f for each in node.attribute if each.name == "epsilon"), 1e-5)
+    arrays, is_first = [each.astype(np.float64) for each in known], node.input[0] == data
+    written = {each.name: get_attribute_value(each) for each in node.attribute}
+    if node.op_type == "BatchNormalization" and is_first and len(arrays) == 4:
         scale, shift, mean, variance = arrays
-        factor = scale / np.sqrt(variance + np.float64(np.float32(epsilon)))
-        return factor, shift, -mean * factor
-    if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or node.attribute:
+        epsilon = np.float64(np.float32(written.get("epsilon", 1e-5)))
+        factor = scale / np.sqrt(variance + epsilon)
+        is_plain = {*written} <= {"epsilon", "momentum"}
+        return (factor, shift, -mean * factor) if is_plain else None
+    if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or written:
         return None
-    (by,) = arrays
-    shape = (*[1] * (rank - by.ndim), *by.shape)
-    if by.ndim > rank or any(size != 1 for axis, size in enumerate(shape) if axis != 1):
+    shape = (*[1] * (rank - arrays[0].ndim), *arrays[0].shape)
+    if len(shape) != rank or shape[1] not in (1, channels) or arrays[0].size != shape[1]:
         return None
-    if shape[1] not in (1, channels):
-        return None
-    by, is_first = np.broadcast_to(by.reshape(-1), channels), node.input[0] == data
-    match node.op_type:
-        case "Add":
-            return one, by
-        case "Mul":
-            return by, zero
-        case "Sub":
-            return (one, -by) if is_first else (-one, by)
-        case "Div" if is_first:
-            return 1 / by, zero
-    return None
+    by, zero, one = np.broadcast_to(arrays[0].reshape(-1), channels), np.zeros(1), np.ones(1)
+    return {
+        "Add": (one, by),
+        "Mul": (by, zero),
+        "Sub": (one, -by) if is_first else (-one, by),
+        "Div": (1 / by, zero) if is_first else None,
+    }[node.op_type]
