@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
@@ -27,7 +27,7 @@ from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, frozen
 
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
+_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Tile"}
 """Operators that give their data back where neither its shape nor its type changes."""
 _ULPS = 4.0
 """How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
@@ -125,20 +125,16 @@ class Side(Reader):
     def _source(self, tensor: Tensor) -> Term:
         if tensor.outer is not None and self._outer is not None:
             return self._outer.read(tensor.outer)
-        if (content := self._content(tensor)) is not None:
-            return content
         name: Any = tensor.name
         if self._outer is not None and name in self.graph.inputs:
             name = self._key, [*self.graph.inputs].index(name)
         return self.terms.make(Source(name))
 
     def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
-        node = tensor.producer
-        if node is None:
-            return self._source(tensor)
         if (content := self._content(tensor)) is not None:
             return content
-        if self._keeps(node, tensor):
+        node = tensor.producer
+        if node is not None and self._keeps(node, tensor):
             return self.read(node.inputs[0])
         return super()._computed(tensor, as_written=False)
 
@@ -157,10 +153,6 @@ class Side(Reader):
         before, after = facts.shape(data), facts.shape(tensor)
         if before is None or before != after or Unknown in map(type, before):
             return False
-        if node.op == "Slice":
-            steps = node.operand(4)
-            given = () if steps is None else facts.integers(steps)
-            return given is not None and all(isinstance(n, int) and n > 0 for n in given)
         return not node.op.startswith("Cast") or (
             facts.dtype(data) is not None and facts.dtype(data) == facts.dtype(tensor)
         )
@@ -274,6 +266,12 @@ class Unifier:
         new, old = pair
         return new is old or self._same.get(new) is old
 
+    def _unequal(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        return [each for each in pairs if not self._is_equal(each)]
+
+    def _untried(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        return [e for e in pairs if e not in self._open and self._tried[e[0]] < _TRIES]
+
     def _unify(self, root: _Pair) -> None:
         """Shows that two terms are equal, or what keeps them apart; those that they read first."""
         pending: list[tuple[_Pair, bool]] = [(root, False)]
@@ -283,26 +281,26 @@ class Unifier:
                 raise LimitError("the time was over")
             if self._is_equal(pair) or (not is_ready and pair in self._open):
                 continue
+            error, further = None, self._unequal(_aligned(*pair))
+            new = [] if is_ready else self._untried(further)
             self._tried[pair[0]] += 1
-            error, further = self._asked(pair, is_ready=is_ready)
-            if error is None and not further:
-                self._same[pair[0]] = pair[1]
-                self._open.pop(pair, None)
-                continue
-            if error is not None and not is_ready:
-                further = [each for each in _aligned(*pair) if not self._is_equal(each)]
-            known = self._open.get(pair, (None, []))[1]
-            self._open[pair] = error, [*dict.fromkeys([*known, *further])]
-            untried = (each for each in further if each not in self._open)
-            new = [each for each in untried if self._tried[each[0]] < _TRIES]
+            self._open[pair] = None, further
+            if not new:
+                error, found = self._asked(pair)
+                if error is None and not found:
+                    self._same[pair[0]] = pair[1]
+                    del self._open[pair]
+                    continue
+                self._open[pair] = error, [*dict.fromkeys([*further, *found])]
+                new = self._untried(found)
             if new:
                 pending.append((pair, True))
                 pending += [(each, False) for each in new]
 
-    def _asked(self, pair: _Pair, *, is_ready: bool) -> tuple[DiffersError | None, list[_Pair]]:
+    def _asked(self, pair: _Pair) -> tuple[DiffersError | None, list[_Pair]]:
         """Why a pair differs, or the pairs that have to be equal for it to be.
 
-        Once its operands were looked at, those of what commutes may be equal crosswise.
+        Those that the operands of what commutes are may be equal crosswise.
         """
         new, old = pair
         args = tuple([self._same.get(each, each) for each in new.args])
@@ -318,10 +316,9 @@ class Unifier:
             equal, more = ruled(given, (self._near, self._bodies))
         except DiffersError as error:
             return error, []
-        found = [each for each in more if not self._is_equal(each)]
-        if found and is_ready and _commutes(now, old):
-            crossed = zip(now.args[::-1], old.args, strict=True)
-            found = [each for each in crossed if not self._is_equal(each)]
+        found = self._unequal(more)
+        if found and _commutes(now, old):
+            found = self._unequal(zip(now.args[::-1], old.args, strict=True))
         if not found:
             self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
         return None, found
@@ -336,8 +333,7 @@ class Unifier:
             seen.add(pair)
             error, further = self._open.get(pair, (None, []))
             alike = (each for each in further if type(each[0].head) is type(each[1].head))
-            inner = [each for each in alike if not self._is_equal(each)]
-            if inner:
+            if inner := self._unequal(alike):
                 pending += inner
                 continue
             told = error or DiffersError("other steps are computed")
@@ -349,10 +345,8 @@ class Unifier:
         new, old = pair.new.head, pair.old.head
         if not (isinstance(new, Applied) and isinstance(old, Applied)):
             return None
-        now, was = new.written[-1], old.written[-1]
-        if new.written[:-1] != old.written[:-1] or not (
-            isinstance(now, Inside) and isinstance(was, Inside)
-        ):
+        (*said, now), (*told, was) = new.written, old.written
+        if said != told or not (isinstance(now, Inside) and isinstance(was, Inside)):
             return None
         counts = [[*map(len, (*each.inputs, *each.bodies))] for each in (now, was)]
         if counts[0] != counts[1] or len(pair.new.args) != len(pair.old.args):
@@ -411,9 +405,7 @@ def _greatest(weights: Array) -> Array:
 def _ulps(now: Array, was: Array, parts: Array) -> float:
     """How far weights are apart, in units in the last place of the parts of their channel."""
     with np.errstate(all="ignore"):
-        unit = np.spacing(parts.astype(was.dtype)).astype(np.float64)
-        apart = np.abs(now.astype(np.float64) - was) / unit.reshape(-1, *[1] * (was.ndim - 1))
-    return float(apart.max(initial=0.0))
+        return float((_greatest(now - was) / np.spacing(parts.astype(was.dtype))).max(initial=0.0))
 
 
 def _label(term: Term, side: Side) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
+from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from onnx.helper import get_attribute_value, make_attribute, tensor_dtype_to_np_
 
 from onnxpad.errors import ModelError
 from onnxpad.file.external import internal, reference
-from onnxpad.file.proto_walk import normal_domain
+from onnxpad.file.proto_walk import bodies, normal_domain, walked
 from onnxpad.proof.read import ALIKE_BY_CHANCE
 from onnxpad.runtimes.sessions import answers
 from onnxpad.validation.draw import constant_of, inlined
@@ -38,8 +38,6 @@ _MOST = 1 << 24  # elements of constants that are evaluated
 _FLOATS = ("float32", "float64", "float16")
 COMMUTING = frozenset({"Add", "And", "Equal", "Mean", "Mul", "Or", "Sum", "Xor"})
 """Operators of which two operands may be exchanged; of 0.0 and -0.0 a maximum takes either."""
-_ALONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
-"""Operators of any number of inputs that give back one alone."""
 
 
 class Constants:
@@ -68,16 +66,18 @@ class Constants:
             raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
         location, *span = reference(tensor)
         place = os.path.realpath(folder / location), *span, tensor.data_type, *tensor.dims
-        read = partial(_external, tensor, folder)
+
+        def read() -> Array:
+            return numpy_helper.to_array(internal(tensor, folder))
+
         is_small = math.prod(tensor.dims) <= _SMALL
         return self.add(read()) if is_small else self.hold(place, tensor, read)
 
     def add(self, array: Array) -> str:
         """The name of an array."""
         kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        data: str | bytes = repr(array.tolist())
-        if array.dtype.kind != "O":
-            data = array.tobytes()
+        data = repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes()
+        if isinstance(data, bytes) and data:
             array = np.frombuffer(data, array.dtype).reshape(array.shape)
         like = TensorProto(data_type=kind, dims=array.shape)
         return self.hold((kind, array.shape, data), like, lambda: array)
@@ -114,31 +114,26 @@ class Constants:
         """A constant for the plain model: a large one without its elements."""
         return self._held[name][0] if name in self._held else None
 
-    def evaluated(self, node: NodeProto, opsets: Sequence[Any]) -> list[str]:
-        """The outputs of a node of constants alone, by onnxruntime; none if it does not run it."""
-        wanted = [*filter(None, node.output)]
+    def evaluated(
+        self, node: NodeProto, outputs: Sequence[str], opsets: Sequence[Any]
+    ) -> dict[str, str]:
+        """What a node of constants alone gives by onnxruntime, by name; empty if that fails."""
+        wanted = {each: f"out {place}" for place, each in enumerate(outputs) if each}
         graph = onnx.GraphProto(name="constants", node=[node])
-        graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
-        key: bytes = graph.SerializeToString(deterministic=True)
-        key += b"".join(each.SerializeToString() for each in opsets)
-        if key not in self._evaluated:
-            self._evaluated[key] = []
-            given = {each: self._held[each] for each in node.input if each}
-            if sum(math.prod(proto.dims) for proto, _ in given.values()) > _MOST:
-                return []
+        graph.node[0].output.extend(wanted.get(each, "") for each in outputs)
+        graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted.values())
+        model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
+        key: bytes = model.SerializeToString(deterministic=True)
+        given = {each: self._held[each] for each in node.input if each}
+        is_small = sum(math.prod(proto.dims) for proto, _ in given.values()) <= _MOST
+        if key not in self._evaluated and is_small:
             tensors = (numpy_helper.from_array(read(), name) for name, (_, read) in given.items())
-            graph.initializer.extend(tensors)
-            model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
-            found = answers(model, wanted, [{}])
-            if isinstance(found, list) and isinstance(found[0], dict):
-                values = [found[0][each] for each in wanted]
-                arrays = [each for each in values if isinstance(each, np.ndarray)]
-                self._evaluated[key] = [*map(self.add, arrays)] * (len(arrays) == len(values))
-        return self._evaluated[key]
-
-
-def _external(tensor: TensorProto, folder: Path) -> Array:
-    return numpy_helper.to_array(internal(tensor, folder))
+            model.graph.initializer.extend(tensors)
+            found = answers(model, [*wanted.values()], [{}])
+            values = found[0] if isinstance(found, list) and isinstance(found[0], dict) else {}
+            arrays = [each for each in values.values() if isinstance(each, np.ndarray)]
+            self._evaluated[key] = [*map(self.add, arrays)] * (len(arrays) == len(wanted))
+        return dict(zip(wanted, self._evaluated.get(key, ()), strict=False))
 
 
 class Plain:
@@ -156,8 +151,8 @@ class Plain:
         model: onnx.ModelProto,
         constants: Constants,
         side: str,
-        folder: Path | None = None,
-        original: Mapping[str, str] = MappingProxyType({}),
+        folder: Path | None,
+        original: Mapping[str, str],
     ) -> None:
         """Makes a model plain, whose external data lie in a folder.
 
@@ -168,8 +163,9 @@ class Plain:
         model = inlined(model)
         if model.functions:
             raise ModelError("its functions unfold to too many nodes")
-        self._constants, self._folder, self._side = constants, folder, side
-        self._imports, self._nodes, self._count = model.opset_import, list[NodeProto](), 0
+        self._constants, self._folder, self._nodes = constants, folder, list[NodeProto]()
+        self._fresh = (f"{side}{number}" for number in count(1))
+        self._imports = model.opset_import
         self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
         self._made: dict[str, NodeProto] = {}
         self.dead = Counter[object]()
@@ -183,20 +179,19 @@ class Plain:
         self.outputs = {original.get(e.name, e.name): _of(names, e.name) for e in graph.output}
         with np.errstate(all="ignore"):
             nodes = self._folded()
-        self.model = made = onnx.ModelProto(
-            ir_version=max(model.ir_version, 8),
-            opset_import=model.opset_import,
-            metadata_props=model.metadata_props,
-        )
-        made.graph.name = "plain"
-        made.graph.node.extend(nodes)
-        for each in inputs:
-            made.graph.input.add(name=names[each.name], type=each.type)
         written = {name for node in nodes for name in node.output}
         shown = dict.fromkeys(each for each in self.outputs.values() if each in written)
-        made.graph.output.extend(onnx.ValueInfoProto(name=each) for each in shown)
         read = map(constants.proto, dict.fromkeys([*_reads(nodes), *self.outputs.values()]))
-        made.graph.initializer.extend(filter(None, read))
+        made = onnx.GraphProto(
+            name="plain",
+            node=nodes,
+            input=[onnx.ValueInfoProto(name=names[e.name], type=e.type) for e in inputs],
+            output=[onnx.ValueInfoProto(name=each) for each in shown],
+            initializer=filter(None, read),
+        )
+        self.model = onnx.ModelProto(
+            ir_version=max(model.ir_version, 8), opset_import=self._imports, graph=made
+        )
 
     def _walk(self, graph: onnx.GraphProto, names: dict[str, str]) -> None:
         """Writes the nodes of a graph that its outputs need, and what they read."""
@@ -207,13 +202,11 @@ class Plain:
             name = sparse.values.name
             self._take(NodeProto(op_type="Constant", output=[name], attribute=[held]), names)
         needed = _needed(graph)
-        for node in needed:
-            self._take(node, names)
-        said, also = (
-            Counter((each.op_type, *sorted(map(_exact, each.attribute))) for each in some)
-            for some in (graph.node, needed)
-        )
-        self.dead += said - also
+        for place in needed:
+            self._take(graph.node[place], names)
+        for place in {*range(len(graph.node))}.difference(needed):
+            node = graph.node[place]
+            self.dead[node.op_type, *sorted(map(_exact, node.attribute))] += 1
 
     def _take(self, node: NodeProto, names: dict[str, str]) -> None:
         """Writes one node, or finds another name for what it gives."""
@@ -238,11 +231,9 @@ class Plain:
         is_told = all(map(self._constants.proto, filter(None, read)))
         has_bodies = any(each.type == AttributeProto.GRAPH for each in new.attribute)
         if is_told and not has_bodies and new.op_type not in ALIKE_BY_CHANCE:
-            new.output.extend(f"out {place}" * bool(each) for place, each in enumerate(outputs))
-            if found := self._constants.evaluated(new, self._imports):
-                names.update(zip(filter(None, outputs), found, strict=True))
+            names |= (found := self._constants.evaluated(new, outputs, self._imports))
+            if found:
                 return
-            del new.output[:]
         if not domain and new.op_type == "Gemm" and self._multiplied(new, names, outputs):
             return
         self._emit(new, names, outputs)
@@ -250,8 +241,7 @@ class Plain:
     def _emit(self, new: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> str:
         """Writes a new node that gives some tensors; returns the new name of the first."""
         for each in outputs:
-            self._count += 1
-            new.output.append(f"{self._side}{self._count}" if each else "")
+            new.output.append(next(self._fresh) if each else "")
             names[each] = new.output[-1]
             self._made[new.output[-1]] = new
         self._nodes.append(new)
@@ -262,16 +252,15 @@ class Plain:
         domain, found = normal_domain(node.domain), list[AttributeProto]()
         usual = _defaults(node.op_type, domain, self._opsets.get(domain, 1))
         for each in sorted(node.attribute, key=lambda each: each.name):
+            kept = AttributeProto()
+            kept.CopyFrom(each)
+            kept.ClearField("doc_string")
             if each.type == AttributeProto.GRAPH:
-                found.append(make_attribute(each.name, self._body(each.g, names)))
+                kept = make_attribute(each.name, self._body(each.g, names))
             elif each.type == AttributeProto.TENSOR:
-                value = numpy_helper.from_array(numpy_helper.to_array(each.t))
-                found.append(make_attribute(each.name, value))
-            else:
-                kept = AttributeProto()
-                kept.CopyFrom(each)
-                kept.ClearField("doc_string")
-                found += [kept] * (_exact(kept) != usual.get(each.name))
+                plain = numpy_helper.from_array(numpy_helper.to_array(each.t))
+                kept = make_attribute(each.name, plain)
+            found += [kept] * (_exact(kept) != usual.get(each.name))
         return found
 
     def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
@@ -279,9 +268,8 @@ class Plain:
         names, outer = _inside(graph, around), self._nodes
         made, self._nodes = onnx.GraphProto(name="body"), []
         for each in graph.input:
-            self._count += 1
-            made.input.add().CopyFrom(each)
-            made.input[-1].name = names[each.name] = f"{self._side}{self._count}"
+            names[each.name] = next(self._fresh)
+            made.input.add(name=names[each.name], type=each.type)
         self._walk(graph, names)
         for each in graph.output:
             given = NodeProto(op_type="Identity", input=[_of(names, each.name)], name=each.name)
@@ -308,17 +296,16 @@ class Plain:
         Of two transposes in a row it makes one.
         """
         op, given = new.op_type, next(iter(new.input), "")
-        if op == "Transpose":
-            perm, before = _integers(new, "perm"), self._made.get(given, NodeProto())
-            first = _integers(before, "perm") if (before.op_type, before.domain) == (op, "") else []
-            if perm and len(first) == len(perm):
-                perm, new.input[0] = [first[each] for each in perm], before.input[0]
-                new.attribute[0].ints[:] = perm
-            return new.input[0] if perm and perm == [*range(len(perm))] else ""
+        if op == "Transpose" and new.attribute:
+            perm, before = new.attribute[0].ints, self._made.get(given, NodeProto())
+            if (before.op_type, before.domain) == (op, "") and before.attribute:
+                new.input[0] = before.input[0]
+                perm[:] = [before.attribute[0].ints[each] for each in perm]
+            return new.input[0] if [*perm] == [*range(len(perm))] else ""
         if op == "Dropout" and self._opsets.get("", 0) >= 7:
             training = self._constants.array(new.input[2]) if len(new.input) > 2 else np.array(0)
             return given if training is not None and not training.any() else ""
-        return given if op == "Identity" or (op in _ALONE and len(new.input) == 1) else ""
+        return given if op == "Identity" else ""
 
     def _multiplied(self, gemm: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> bool:
         """Writes a Gemm with constants as MatMul and Add, behind a Flatten that keeps matrices."""
@@ -327,8 +314,8 @@ class Plain:
         if matrix is None or matrix.ndim != 2 or not is_plain:
             return False
         matrix = np.ascontiguousarray(matrix.T) if gemm.attribute else matrix
-        width = matrix.shape[1]
-        if any(each is None or each.shape not in _rows(width) for each in bias):
+        row = 1, matrix.shape[1]
+        if any(each is None or np.broadcast_shapes(each.shape, row) != row for each in bias):
             return False
         read = gemm.input[:1], [self._constants.add(matrix)], gemm.input[2:]
         data = ""
@@ -393,8 +380,8 @@ def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]
     return {name: each for name, each in around.items() if name not in own}
 
 
-def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
-    """The nodes that the outputs of a graph need, each after what it reads: not all tools sort."""
+def _needed(graph: onnx.GraphProto) -> list[int]:
+    """The places of nodes that the outputs need, each after what it reads: not all tools sort."""
     nodes, needed = graph.node, dict[int, list[int]]()
     makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     pending = [makers[each.name] for each in graph.output if each.name in makers]
@@ -402,21 +389,14 @@ def _needed(graph: onnx.GraphProto) -> list[NodeProto]:
         if (place := pending.pop()) not in needed:
             needed[place] = [makers[each] for each in _reads([nodes[place]]) if each in makers]
             pending += needed[place]
-    return [nodes[place] for place in TopologicalSorter(needed).static_order()]
+    return [*TopologicalSorter(needed).static_order()]
 
 
-def _reads(nodes: Iterable[NodeProto]) -> Iterable[str]:
+def _reads(nodes: Iterable[NodeProto]) -> Iterator[str]:
     """What nodes and their bodies read and give."""
-    for node in nodes:
+    for node in walked(nodes):
         yield from node.input
-        for each in node.attribute:
-            if each.type == AttributeProto.GRAPH:
-                yield from _reads(each.g.node)
-                yield from (value.name for value in each.g.output)
-
-
-def _integers(node: NodeProto, name: str) -> list[int]:
-    return next(([*each.ints] for each in node.attribute if each.name == name), [])
+        yield from (each.name for body in bodies(node) for each in body.output)
 
 
 def _exact(attribute: AttributeProto) -> bytes:
@@ -434,11 +414,6 @@ def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
         return {}
     usual = {name: each.default_value for name, each in schema.attributes.items()}
     return {name: _exact(each) for name, each in usual.items() if each.type}
-
-
-def _rows(width: int) -> tuple[tuple[int, ...], ...]:
-    """The shapes that broadcast to rows of a width, whatever their number."""
-    return (), (1,), (width,), (1, 1), (1, width)
 
 
 def _affine(
