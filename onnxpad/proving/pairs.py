@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import passed_to_body
-from onnxpad.facts.feasible import SizeDomain, analysed_domains
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
@@ -116,11 +116,16 @@ class Side(Reader):
         super().__init__(graph, analysis, terms)
         self.graph, self.analysis, self._outer, self._key = graph, analysis, outer, key
         self.sides: list[Side] = [self] if outer is None else outer.sides
+        self.facts = Facts(graph, analysis, self)
         self._bodies: dict[Node, Inside] = {}
         self._runs: dict[object, int] = {} if outer is None else outer._runs
         self._inside: dict[object, Inside] = terms.notes
         if outer is not None:
             self.sides.append(self)
+
+    def named(self, name: str) -> Term:
+        """The term of the tensor of a name."""
+        return self.read(self.graph.tensor(name))
 
     def _source(self, tensor: Tensor) -> Term:
         if tensor.outer is not None and self._outer is not None:
@@ -182,35 +187,7 @@ class Side(Reader):
     def _read_body(self, body: Graph, key: object) -> tuple[tuple[Term, ...], ...]:
         facts = Analysis(body, {}, self.analysis, passed_to_body(body, self.analysis))
         side = Side(body, facts, self.terms, self, key)
-        return tuple(
-            tuple(side.read(body.tensor(name)) for name in names)
-            for names in (body.inputs, body.results)
-        )
-
-
-def proofs(
-    original: Graph,
-    rewritten: Graph,
-    outputs: Sequence[tuple[str, str]],
-    constants: Constants,
-    domain: SizeDomain,
-    trust: Trust | None = None,
-    end: float = math.inf,
-) -> Iterator[Decision]:
-    """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
-
-    An output of the original comes first; inputs of a name are the same. None is refuted.
-
-    Raises:
-        LimitError: It is later than `end`, by `time.monotonic`.
-    """
-    for each in analysed_domains(original, domain):
-        terms, extents = Terms(), each.domain.extents(original)
-        sides = (
-            Side(original, each.analysis, terms),
-            Side(rewritten, Analysis(rewritten, extents), terms),
-        )
-        yield Unifier(sides, constants, trust, end).verdict(outputs, each.domain)
+        return tuple(map(side.named, body.inputs)), tuple(map(side.named, body.results))
 
 
 _Pair = tuple[Term, Term]
@@ -219,7 +196,8 @@ _Pair = tuple[Term, Term]
 class Unifier:
     """Shows that terms of the rewritten model are equal to terms of the original, operands first.
 
-    A term that was shown to be equal stands for the original's wherever it is read.
+    A term that was shown to be equal stands for the original's wherever it is read. Inputs of a
+    name are the same.
 
     Attributes:
         worst: How far weights that were computed anew are apart, as `_ulps`; None without any.
@@ -230,24 +208,20 @@ class Unifier:
     def __init__(
         self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None, end: float
     ) -> None:
-        """Takes both models, the original first."""
+        """Takes both models, the original first; it has to end by a time, as `time.monotonic`."""
         self._sides, self._constants, self._trust, self._end = sides, constants, trust, end
         self._same: dict[Term, Term] = {}
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
-        self._facts: dict[Side, Facts] = {}
         self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Decision:
-        """What can be shown of pairs of outputs, the original's first."""
+        """What can be shown of pairs of outputs, the original's first, at the sizes of a domain.
+
+        None is refuted. Raises LimitError if it is later than the end.
+        """
         original, rewritten = self._sides
-        pairs = [
-            (
-                rewritten.read(rewritten.graph.tensor(theirs)),
-                original.read(original.graph.tensor(ours)),
-            )
-            for ours, theirs in outputs
-        ]
+        pairs = [(rewritten.named(theirs), original.named(ours)) for ours, theirs in outputs]
         for each in pairs:
             self._unify(each)
         regions = dict.fromkeys(chain.from_iterable(map(self._regions, pairs)))
@@ -309,9 +283,7 @@ class Unifier:
             return None, []
         near = old.args[0] if old.args else old
         side = next((e for s in self._sides for e in s.sides if e.around(near)), self._sides[0])
-        if side not in self._facts:
-            self._facts[side] = Facts(side.graph, side.analysis, side)
-        given = Pair(now, old, side.holder(old), self._trust, self._facts[side])
+        given = Pair(now, old, side.holder(old), self._trust, side.facts)
         try:
             equal, more = ruled(given, (self._near, self._bodies))
         except DiffersError as error:

@@ -218,8 +218,6 @@ class Plain:
         if not domain and held is not None:
             names[outputs[0]] = self._constants.of(held, self._folder)
             return
-        if not domain and node.op_type == "If" and self._branch(node, read, names):
-            return
         if not domain and node.op_type in COMMUTING and len(read) == 2 and not node.attribute:
             read.sort(key=lambda each: self._constants.proto(each) is not None)
         new = NodeProto(op_type=node.op_type, domain=domain, input=read)
@@ -265,7 +263,8 @@ class Plain:
 
     def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
         """A body, in which tensors have plain names too; each output is written by a node."""
-        names, outer = _inside(graph, around), self._nodes
+        own, outer = {each.name for each in (*graph.input, *graph.initializer)}, self._nodes
+        names = {name: each for name, each in around.items() if name not in own}
         made, self._nodes = onnx.GraphProto(name="body"), []
         for each in graph.input:
             names[each.name] = next(self._fresh)
@@ -277,18 +276,6 @@ class Plain:
         made.node.extend(self._nodes)
         self._nodes = outer
         return made
-
-    def _branch(self, node: NodeProto, read: Sequence[str], names: dict[str, str]) -> bool:
-        """Puts the branch that a constant condition takes in the place of an If."""
-        condition = self._constants.array(read[0]) if read else None
-        if condition is None or condition.size != 1:
-            return False
-        wanted = "then_branch" if condition.reshape(-1)[0] else "else_branch"
-        taken = next(each.g for each in node.attribute if each.name == wanted)
-        inner = _inside(taken, names)
-        self._walk(taken, inner)
-        names.update(zip(node.output, (_of(inner, e.name) for e in taken.output), strict=True))
-        return True
 
     def _same(self, new: NodeProto) -> str:
         """The tensor that a node of one output gives back as it is; empty if it does something.
@@ -372,12 +359,6 @@ def _of(names: Mapping[str, str], name: str) -> str:
     if name and name not in names:
         raise ModelError(f"tensor {name!r} is read, and nothing computes it")
     return names[name] if name else ""
-
-
-def _inside(graph: onnx.GraphProto, around: Mapping[str, str]) -> dict[str, str]:
-    """The names that hold in a body but for its own."""
-    own = {each.name for each in (*graph.input, *graph.initializer)}
-    return {name: each for name, each in around.items() if name not in own}
 
 
 def _needed(graph: onnx.GraphProto) -> list[int]:

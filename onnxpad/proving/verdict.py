@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product, starmap
+from itertools import chain, islice, product
 from pathlib import Path
 from threading import Thread
 from typing import TypeAlias
@@ -16,13 +16,13 @@ import onnx
 from msgspec.structs import replace
 
 from onnxpad.errors import RUNTIME, ModelError, OnnxpadError, UsageError, shortened
-from onnxpad.facts import OPEN_SIZES
-from onnxpad.facts.feasible import SizeDomain
+from onnxpad.facts import OPEN_SIZES, Analysis
+from onnxpad.facts.feasible import SizeDomain, analysed_domains
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
-from onnxpad.graph.nodes import Declared, declaration
 from onnxpad.inventory import padding_differences
-from onnxpad.proving.pairs import Counterexample, Decision, Region, proofs
+from onnxpad.proof.term import Terms
+from onnxpad.proving.pairs import Counterexample, Decision, Region, Side, Unifier
 from onnxpad.proving.plain import Array, Constants, Plain
 from onnxpad.reasons import Reason
 from onnxpad.runtimes import pool
@@ -44,6 +44,7 @@ _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
+_Sources: TypeAlias = tuple[Source, Source]
 _Drawn: TypeAlias = tuple[Draw, dict[str, int]]
 
 
@@ -78,7 +79,7 @@ def decide(
     models, domain = (read_proto(original), read_proto(rewritten)), domain or SizeDomain()
     names, notes = _aligned(*models)
     folders = folder_of(original), folder_of(rewritten)
-    search = _Search((original, rewritten), models, names, domain)
+    search = _Search((original, rewritten), names, _draws(models, names, domain))
     looking = Thread(target=search.look, args=(_CONFIRMED * runs, end), daemon=True)
     looking.start()
     with pool.limited(time_limit):
@@ -145,35 +146,29 @@ def _aligned(
     """The original's names of inputs and outputs that have others then, and what that assumes.
 
     Raises:
-        UsageError: They are not as many, or of other types and ranks.
+        UsageError: They are not as many, or of other types.
     """
     found, notes = dict[str, str](), list[str]()
     for what, *both in (
-        ("input", _fed(original), _fed(rewritten)),
-        ("output", original.graph.output, rewritten.graph.output),
+        ("inputs", _fed(original), _fed(rewritten)),
+        ("outputs", original.graph.output, rewritten.graph.output),
     ):
-        ours, theirs = ({each.name: declaration(each) for each in some} for some in both)
+        ours, theirs = ({e.name: e.type.tensor_type.elem_type for e in each} for each in both)
         if ours.keys() == theirs.keys():
             continue
-        pairs = zip(ours.values(), theirs.values(), strict=False)
-        if len(ours) != len(theirs) or not all(starmap(_are_alike, pairs)):
+        if [*ours.values()] != [*theirs.values()]:
             raise UsageError(
-                f"the {what}s of both models have other names, and do not agree in number, type "
-                "and rank: they cannot be compared"
+                f"the {what} of both models have other names, and do not agree in number and type: "
+                "they cannot be compared"
             )
         found |= zip(theirs, ours, strict=True)
-        notes.append(f"{what}s of other names are the same in their order")
+        notes.append(f"{what} of other names are the same in their order")
     return found, tuple(notes)
 
 
 def _fed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     held = {each.name for each in model.graph.initializer}
     return [each for each in model.graph.input if each.name not in held]
-
-
-def _are_alike(one: Declared, other: Declared) -> bool:
-    ranks = {len(each.shape) for each in (one, other) if each.shape is not None}
-    return one.dtype == other.dtype and len(ranks) < 2
 
 
 def _proof(
@@ -195,7 +190,13 @@ def _proof(
         domain = _common(*graphs, domain)
         outputs = [(each, second.outputs[name]) for name, each in first.outputs.items()]
         dead = (_DEAD,) if second.dead - first.dead else ()
-        for found in proofs(*graphs, outputs, constants, domain, trust, end):
+        for each in analysed_domains(graphs[0], domain):
+            terms, extents = Terms(), each.domain.extents(graphs[0])
+            sides = (
+                Side(graphs[0], each.analysis, terms),
+                Side(graphs[1], Analysis(graphs[1], extents), terms),
+            )
+            found = Unifier(sides, constants, trust, end).verdict(outputs, each.domain)
             found = replace(found, assumptions=(*found.assumptions, *dead))
             if found.verdict == "proved" or time.monotonic() > end:
                 break
@@ -227,16 +228,11 @@ class _Search:
     why = ""
 
     def __init__(
-        self,
-        sources: tuple[Source, Source],
-        models: _Models,
-        names: Mapping[str, str],
-        domain: SizeDomain,
+        self, sources: _Sources, names: Mapping[str, str], draws: Iterator[_Drawn]
     ) -> None:
         """Takes the original's names of what has others in the rewritten model; runs nothing."""
-        self._sources, self._models = sources, models
+        self._sources, self._draws = sources, draws
         self._theirs = {ours: name for name, ours in names.items()}
-        self._draws = _draws(models, names, domain)
 
     def look(self, enough: float, end: float) -> None:
         """Goes on until some are found, enough runs agreed, or it is late."""
@@ -288,8 +284,8 @@ class _Search:
             told = validate_models(*self._sources, inputs=dict(fed.feeds))  # with one seed
             if all(e.ok for e in told.runs if (e.subject, e.optimisation) == ("rewritten", "off")):
                 return None
-            graphs = Graph.from_proto(self._models[0]), Graph.from_proto(self._models[1])
-            where = culprit(replace(told, padding=tuple(padding_differences(*graphs))))
+            ours, theirs = (Graph.from_proto(read_proto(each)) for each in self._sources)
+            where = culprit(replace(told, padding=tuple(padding_differences(ours, theirs))))
         return Counterexample(fed.label, sizes, found.output, found.detail, where, fed.feeds)
 
 
