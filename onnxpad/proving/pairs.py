@@ -22,7 +22,7 @@ from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
 from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
-from onnxpad.proving.plain import COMMUTING, Array, Constants
+from onnxpad.proving.plain import COMMUTING, Array, Constants, greatest
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, frozen
 
@@ -95,7 +95,7 @@ class Decision(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Inside(Struct, frozen=True, eq=False):
+class Inside(Struct, frozen=True):
     """The inputs and the outputs of each body of a node, as terms."""
 
     inputs: tuple[tuple[Term, ...], ...]
@@ -115,13 +115,11 @@ class Side(Reader):
         """`key` tells a body by the node that runs it, alike in both models."""
         super().__init__(graph, analysis, terms)
         self.graph, self.analysis, self._outer, self._key = graph, analysis, outer, key
-        self.sides: list[Side] = [self] if outer is None else outer.sides
+        self.sides: list[Side] = [] if outer is None else outer.sides
+        self.sides.append(self)
         self.facts = Facts(graph, analysis, self)
         self._bodies: dict[Node, Inside] = {}
         self._runs: dict[object, int] = {} if outer is None else outer._runs
-        self._inside: dict[object, Inside] = terms.notes
-        if outer is not None:
-            self.sides.append(self)
 
     def named(self, name: str) -> Term:
         """The term of the tensor of a name."""
@@ -155,12 +153,10 @@ class Side(Reader):
         if node.op not in _KEEPING or not self.graph.is_standard(node) or not node.inputs[0].name:
             return False
         facts, data = self.analysis, node.inputs[0]
-        before, after = facts.shape(data), facts.shape(tensor)
-        if before is None or before != after or Unknown in map(type, before):
+        before, types = facts.shape(data), {facts.dtype(data), facts.dtype(tensor)}
+        if before is None or before != facts.shape(tensor) or Unknown in map(type, before):
             return False
-        return not node.op.startswith("Cast") or (
-            facts.dtype(data) is not None and facts.dtype(data) == facts.dtype(tensor)
-        )
+        return not node.op.startswith("Cast") or (len(types) == 1 and None not in types)
 
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         graph, args = self.graph, args[: len(node.inputs)]
@@ -168,9 +164,8 @@ class Side(Reader):
         version = schema_of(node.op, opset)[0] if not node.domain else opset
         outputs = tuple(place for place, each in enumerate(node.outputs) if each.name)
         bodies = node.bodies
-        says = sorted(
-            (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
-        )
+        attributes = (each for each in node.attrs.items() if each[0] not in bodies)
+        says = sorted((name, *frozen(value)) for name, value in attributes)
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
@@ -179,8 +174,7 @@ class Side(Reader):
                 self._read_body(body, (told, args, run, place))
                 for place, body in enumerate(graph.bodies(node))
             ]
-            given, found = zip(*read, strict=True)
-            self._bodies[node] = self._inside.setdefault(found, Inside(given, found))
+            self._bodies[node] = Inside(*zip(*read, strict=True))
         inside = (self._bodies[node],) if bodies else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *told, *inside)), args)
 
@@ -200,7 +194,8 @@ class Unifier:
     name are the same.
 
     Attributes:
-        worst: How far weights that were computed anew are apart, as `_ulps`; None without any.
+        worst: How far weights that were computed anew are apart, in units in the last place of the
+            greatest part of their channel; None without any.
     """
 
     worst: float | None = None
@@ -231,8 +226,7 @@ class Unifier:
                 f"weights computed anew are equal: at most {self.worst:.1f} units in the last "
                 "place of the greatest of their channel apart"
             )
-        is_limited = bool(domain.facts(original.graph) or domain.assumptions)
-        limits = str(domain) if is_limited else ""
+        limits = str(domain) if domain.facts(original.graph) or domain.assumptions else ""
         outcome: Outcome = "undecided" if regions else "proved"
         return Decision(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
 
@@ -346,8 +340,9 @@ class Unifier:
         if now.tobytes() == was.tobytes():
             apart = 0.0
         elif anew and now.dtype.kind == "f":
-            made, parts = now if anew[0] == new.name else was, computed[anew[0]]
-            apart = _ulps(now, was, _greatest(made) if parts is None else parts)
+            with np.errstate(all="ignore"):
+                units = np.spacing(computed[anew[0]].astype(was.dtype))
+                apart = (greatest(now - was) / units).max().item()
         if not apart <= _ULPS:
             raise DiffersError("a constant differs")
         if anew:
@@ -369,23 +364,10 @@ def _commutes(new: Term, old: Term) -> bool:
     return op in COMMUTING and not domain and not says
 
 
-def _greatest(weights: Array) -> Array:
-    """The greatest magnitude in each channel of weights."""
-    return np.asarray(np.abs(weights).max(axis=(*range(1, weights.ndim),), initial=0))
-
-
-def _ulps(now: Array, was: Array, parts: Array) -> float:
-    """How far weights are apart, in units in the last place of the parts of their channel."""
-    with np.errstate(all="ignore"):
-        return float((_greatest(now - was) / np.spacing(parts.astype(was.dtype))).max(initial=0.0))
-
-
 def _label(term: Term, side: Side) -> str:
     """The node that computes a term, or what the term is."""
     for each in side.sides:
-        held = each.around(term)
-        if held is not None and (node := held[0].producer) is not None:
-            return f"{node.op} {node.name!r}"
-        if held is not None:
-            return f"{held[0].name!r}"
+        if (held := each.around(term)) is not None:
+            node = held[0].producer
+            return f"{held[0].name!r}" if node is None else f"{node.op} {node.name!r}"
     return "a constant" if isinstance(term.head, Source) else ""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
-from onnx.helper import get_attribute_value, make_attribute, tensor_dtype_to_np_dtype
+from onnx.helper import get_attribute_value, make_attribute
 
 from onnxpad.errors import ModelError
 from onnxpad.file.external import internal, reference
@@ -45,12 +45,12 @@ class Constants:
 
     Attributes:
         computed: The names of what was computed anew, with how large the parts of each channel
-            were, by which rounding is measured; None where that is what the channel holds.
+            were, by which rounding is measured.
     """
 
     def __init__(self) -> None:
         """There are none at first."""
-        self.computed: dict[str, Array | None] = {}
+        self.computed: dict[str, Array] = {}
         self._names: dict[object, str] = {}
         self._held: dict[str, tuple[TensorProto, Callable[[], Array]]] = {}
         self._evaluated: dict[bytes, list[str]] = {}
@@ -71,18 +71,19 @@ class Constants:
             return numpy_helper.to_array(internal(tensor, folder))
 
         is_small = math.prod(tensor.dims) <= _SMALL
-        return self.add(read()) if is_small else self.hold(place, tensor, read)
+        return self.add(read()) if is_small else self._hold(place, tensor, read)
 
-    def add(self, array: Array) -> str:
-        """The name of an array."""
-        kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        data = repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes()
-        if isinstance(data, bytes) and data:
-            array = np.frombuffer(data, array.dtype).reshape(array.shape)
-        like = TensorProto(data_type=kind, dims=array.shape)
-        return self.hold((kind, array.shape, data), like, lambda: array)
+    def add(self, array: Array, recipe: tuple[object, ...] = ()) -> str:
+        """The name of an array; a recipe has told those apart that were computed anew."""
+        kind, content = onnx.helper.np_dtype_to_tensor_dtype(array.dtype), recipe
+        if not recipe:
+            data = repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes()
+            if isinstance(data, bytes) and data:
+                array = np.frombuffer(data, array.dtype).reshape(array.shape)
+            content = kind, array.shape, data
+        return self._hold(content, TensorProto(data_type=kind, dims=array.shape), lambda: array)
 
-    def hold(self, content: object, like: TensorProto, read: Callable[[], Array]) -> str:
+    def _hold(self, content: object, like: TensorProto, read: Callable[[], Array]) -> str:
         """The name of what has the type and the shape of a tensor, and is read when asked for."""
         name = self._names.setdefault(content, f"constant {len(self._names)}")
         if name not in self._held:
@@ -94,17 +95,6 @@ class Constants:
                 proto.external_data.add(key="location", value=name)
             self._held[name] = proto, read
         return name
-
-    def scaled(self, name: str, factor: Array, recipe: object) -> str:
-        """The name of weights of which each channel is scaled, computed in float64 when asked."""
-        like, read = self._held[name]
-
-        def scaled() -> Array:
-            by = factor.reshape(-1, *[1] * (len(like.dims) - 1))
-            with np.errstate(all="ignore"):
-                return np.asarray((read() * by).astype(read().dtype))
-
-        return self.hold(recipe, like, scaled)
 
     def array(self, name: str) -> Array | None:
         """The elements of a constant; None of what is none."""
@@ -198,9 +188,9 @@ class Plain:
         for each in (each for each in graph.initializer if each.name not in names):
             names[each.name] = self._constants.of(each, self._folder)
         for sparse in graph.sparse_initializer:
-            held = make_attribute("sparse_value", sparse)
-            name = sparse.values.name
-            self._take(NodeProto(op_type="Constant", output=[name], attribute=[held]), names)
+            held = NodeProto(op_type="Constant", output=[sparse.values.name])
+            held.attribute.append(make_attribute("sparse_value", sparse))
+            self._take(held, names)
         needed = _needed(graph)
         for place in needed:
             self._take(graph.node[place], names)
@@ -227,8 +217,7 @@ class Plain:
             names[outputs[0]] = same
             return
         is_told = all(map(self._constants.proto, filter(None, read)))
-        has_bodies = any(each.type == AttributeProto.GRAPH for each in new.attribute)
-        if is_told and not has_bodies and new.op_type not in ALIKE_BY_CHANCE:
+        if is_told and not [*bodies(new)] and new.op_type not in ALIKE_BY_CHANCE:
             names |= (found := self._constants.evaluated(new, outputs, self._imports))
             if found:
                 return
@@ -300,15 +289,14 @@ class Plain:
         is_plain = [each.name for each in gemm.attribute] in ([], ["transB"])
         if matrix is None or matrix.ndim != 2 or not is_plain:
             return False
-        matrix = np.ascontiguousarray(matrix.T) if gemm.attribute else matrix
-        row = 1, matrix.shape[1]
+        matrix = matrix.T if gemm.attribute else matrix
+        row, data = (1, matrix.shape[1]), ""
         if any(each is None or np.broadcast_shapes(each.shape, row) != row for each in bias):
             return False
-        read = gemm.input[:1], [self._constants.add(matrix)], gemm.input[2:]
-        data = ""
-        for op, operands in zip(("Flatten", "MatMul", "Add")[: 2 + len(bias)], read, strict=False):
-            node = NodeProto(op_type=op, name=gemm.name, input=filter(None, (data, *operands)))
-            data = self._emit(node, names, outputs)
+        read = gemm.input[0], self._constants.add(matrix), *gemm.input[2:]
+        for op, operand in zip(("Flatten", "MatMul", "Add"), read, strict=False):
+            new = NodeProto(op_type=op, name=gemm.name, input=filter(None, (data, operand)))
+            data = self._emit(new, names, outputs)
         return True
 
     def _folded(self) -> list[NodeProto]:
@@ -321,38 +309,38 @@ class Plain:
         uses = Counter([*_reads(self._nodes), *self.outputs.values()])
         readers = {each: node for node in self._nodes for each in node.input}
         for node in (e for e in self._nodes if (e.op_type, e.domain) == ("Conv", "")):
-            weights, *more = map(constants.proto, node.input[1:])
-            bias = constants.array(node.input[2]) if more else np.array(0.0)
-            if weights is None or bias is None or len(weights.dims) < 3:
+            weights, *more = map(constants.array, node.input[1:])
+            bias = np.zeros(1) if not more else more[0]
+            if weights is None or bias is None or weights.dtype.name not in _FLOATS:
                 continue
-            dtype = tensor_dtype_to_np_dtype(weights.data_type)
-            if dtype.name not in _FLOATS:
-                continue
-            channels, rank = weights.dims[0], len(weights.dims)
-            factor, b = np.ones(channels), np.broadcast_to(bias.astype(np.float64), channels)
-            parts, followed, last = np.abs(b), list[object](), node.output[0]
-            while uses[last] == 1 and (reader := readers.get(last)) is not None:
-                moved = _affine(reader, last, rank, channels, constants)
+            factor, b = np.ones(len(weights)), np.broadcast_to(bias, len(weights)).astype(float)
+            parts, recipe = np.abs(b), list[object](node.input[1:])
+            while uses[last := node.output[0]] == 1 and (reader := readers.get(last)) is not None:
+                moved = _affine(reader, last, weights, constants)
                 if moved is None:
                     break
                 by, *shifts = moved
                 factor, b = factor * by, b * by + sum(shifts)
                 parts = parts * np.abs(by) + sum(map(np.abs, shifts))
-                gone.add(id(reader))
                 read = (place if each == last else each for place, each in enumerate(reader.input))
-                followed.append((reader.op_type, *read, *map(_exact, reader.attribute)))
-                last = reader.output[0]
-            node.output[0], recipe = last, (*node.input[1:], *followed)
-            if followed:
-                node.input[1] = constants.scaled(node.input[1], factor, ("weights", recipe))
-                constants.computed[node.input[1]] = None
-            if followed or not b.any():
+                recipe.append((reader.op_type, *read, *map(_exact, reader.attribute)))
+                gone.add(id(reader))
+                node.output[0] = reader.output[0]
+            if len(recipe) > 1 + len(more):
+                w = weights * factor.reshape(-1, *[1] * (weights.ndim - 1))
+                del node.input[1:]
+                for each, size in ((w, greatest(w)), *[(b, parts)] * bool(b.any())):
+                    name = constants.add(each.astype(weights.dtype), (each is w, *recipe))
+                    constants.computed[name] = size
+                    node.input.append(name)
+            elif not b.any():
                 del node.input[2:]
-            if followed and b.any():
-                like = TensorProto(data_type=weights.data_type, dims=[channels])
-                node.input.append(constants.hold(("bias", recipe), like, b.astype(dtype).copy))
-                constants.computed[node.input[2]] = parts
         return [node for node in self._nodes if id(node) not in gone]
+
+
+def greatest(weights: Array) -> Array:
+    """The greatest magnitude in each channel of weights."""
+    return np.asarray(np.abs(weights).max(axis=(*range(1, weights.ndim),), initial=0))
 
 
 def _of(names: Mapping[str, str], name: str) -> str:
@@ -382,25 +370,23 @@ def _reads(nodes: Iterable[NodeProto]) -> Iterator[str]:
 
 def _exact(attribute: AttributeProto) -> bytes:
     """All that an attribute says: 0.0 and -0.0 differ, and NaN is itself."""
-    found: bytes = attribute.SerializeToString(deterministic=True)
-    return found
+    return bytes(attribute.SerializeToString(deterministic=True))
 
 
 @cache
 def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
     """The attributes of an operator that have a default, as they are spelled out."""
-    try:
-        schema = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
+    if not onnx.defs.has(op, opset, domain):
         return {}
-    usual = {name: each.default_value for name, each in schema.attributes.items()}
+    attributes = onnx.defs.get_schema(op, opset, domain).attributes
+    usual = {name: each.default_value for name, each in attributes.items()}
     return {name: _exact(each) for name, each in usual.items() if each.type}
 
 
 def _affine(
-    node: NodeProto, data: str, rank: int, channels: int, constants: Constants
+    node: NodeProto, data: str, weights: Array, constants: Constants
 ) -> tuple[Array, ...] | None:
-    """The factor and the shifts of each channel by which a node alters data; None of others."""
+    """The factor and the shifts by which a node alters channels of a Conv; None of others."""
     others = [constants.array(each) for each in node.input if each != data]
     known = [each for each in others if each is not None and each.dtype.name in _FLOATS]
     if node.domain or len(known) < len(others) or len(node.output) > 1:
@@ -415,10 +401,10 @@ def _affine(
         return (factor, shift, -mean * factor) if is_plain else None
     if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or written:
         return None
-    shape = (*[1] * (rank - arrays[0].ndim), *arrays[0].shape)
-    if len(shape) != rank or shape[1] not in (1, channels) or arrays[0].size != shape[1]:
+    shape = (*[1] * (weights.ndim - arrays[0].ndim), *arrays[0].shape)
+    if len(shape) != weights.ndim or not arrays[0].size == shape[1] in (1, len(weights)):
         return None
-    by, zero, one = np.broadcast_to(arrays[0].reshape(-1), channels), np.zeros(1), np.ones(1)
+    by, zero, one = np.broadcast_to(arrays[0].ravel(), len(weights)), np.zeros(1), np.ones(1)
     return {
         "Add": (one, by),
         "Mul": (by, zero),

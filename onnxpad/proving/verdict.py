@@ -39,7 +39,6 @@ _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 12
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
 _NUDGED, _NUDGE = 3, 16  # how often inputs are moved by about so many units in the last place
-_NEVER = 1e9  # seconds
 _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
@@ -75,7 +74,7 @@ def decide(
     Raises:
         ModelError: A model cannot be read.
     """
-    end = time.monotonic() + (time_limit or _NEVER)
+    end = time.monotonic() + (time_limit or math.inf)
     models, domain = (read_proto(original), read_proto(rewritten)), domain or SizeDomain()
     names, notes = _aligned(*models)
     folders = folder_of(original), folder_of(rewritten)
@@ -96,11 +95,8 @@ def decide(
         return Decision("refuted", counterexample=search.found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
-    sizes = (
-        f"{name} {shape_text([size or '?' for size in shape])}"
-        for name, shape in domain.declared.items()
-    )
-    limits = ", ".join(filter(None, (*sizes, proof.limits)))
+    shapes = {n: shape_text([size or "?" for size in e]) for n, e in domain.declared.items()}
+    limits = ", ".join(filter(None, (*map(" ".join, shapes.items()), proof.limits)))
     assumptions = (*notes, *proof.assumptions)
     return replace(proof, assumptions=assumptions, limits=limits, runs=search.runs, notes=told)
 
@@ -186,16 +182,13 @@ def _proof(
             return Decision("proved"), domain
         first = Plain(models[0], constants, "<original> ", folders[0], {})
         second = Plain(models[1], constants, "<rewritten> ", folders[1], names)
-        graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
-        domain = _common(*graphs, domain)
+        ours, theirs = Graph.from_proto(first.model), Graph.from_proto(second.model)
+        domain = _common(ours, theirs, domain)
         outputs = [(each, second.outputs[name]) for name, each in first.outputs.items()]
         dead = (_DEAD,) if second.dead - first.dead else ()
-        for each in analysed_domains(graphs[0], domain):
-            terms, extents = Terms(), each.domain.extents(graphs[0])
-            sides = (
-                Side(graphs[0], each.analysis, terms),
-                Side(graphs[1], Analysis(graphs[1], extents), terms),
-            )
+        for each in analysed_domains(ours, domain):
+            terms, other = Terms(), Analysis(theirs, each.domain.extents(ours))
+            sides = Side(ours, each.analysis, terms), Side(theirs, other, terms)
             found = Unifier(sides, constants, trust, end).verdict(outputs, each.domain)
             found = replace(found, assumptions=(*found.assumptions, *dead))
             if found.verdict == "proved" or time.monotonic() > end:
@@ -208,10 +201,8 @@ def _proof(
 
 def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
     """Whether two models are written alike, byte for byte."""
-    if len(one.graph.node) != len(other.graph.node):  # its size takes as long as its bytes
-        return False
-    first, second = (each.SerializeToString(deterministic=True) for each in (one, other))
-    return bool(first == second)
+    is_near = len(one.graph.node) == len(other.graph.node)  # its bytes take time
+    return is_near and len({e.SerializeToString(deterministic=True) for e in (one, other)}) == 1
 
 
 class _Search:
@@ -255,14 +246,13 @@ class _Search:
 
     def _ran(self, drawn: Sequence[_Drawn], end: float) -> Iterator[tuple[_Drawn, Result, Result]]:
         """What both models make of inputs."""
-        first, second = self._sources
         draws, others = [fed for fed, _ in drawn], list[Draw]()
         for fed in draws:
             named = {self._theirs.get(name, name): data for name, data in fed.feeds.items()}
             others.append(replace(fed, feeds=named))
         with pool.limited(max(end - time.monotonic(), 0.1)):
-            before, after = ask(first, draws, CPU, "off"), ask(second, others, CPU, "off")
-        return zip(drawn, before[0], after[0], strict=True)
+            both = zip(self._sources, (draws, others), strict=True)
+            return zip(drawn, *(ask(*each, CPU, "off")[0] for each in both), strict=True)
 
     def _other(
         self, fed: Draw, sizes: Mapping[str, int], before: Result, after: Result
