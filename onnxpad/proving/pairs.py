@@ -21,19 +21,17 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
-from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
-from onnxpad.proving.plain import COMMUTING, Array, Constants, greatest
+from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Stepped, Term, Terms
+from onnxpad.proving.plain import COMMUTING, Array, Constants, first_like, greatest
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.semantics.rows import INTEGERS, frozen
+from onnxpad.semantics.rows import INTEGERS, Call, frozen
 
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Tile"}
 """Operators that give their data back where neither its shape nor its type changes."""
-_ULPS = 4.0
-"""How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
-
-_TRIES = 16
-"""How often a term is compared with others: a network may have thousands of each operator."""
+_ULPS = 4.0  # that a weight may be from the one that was computed anew, of its channel's greatest
+_NAMED = 6  # parts at least has the key of a step that its operator and its version tell
+_TRIES = 16  # comparisons of one term: a network may have thousands of each operator
 
 Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
 
@@ -108,18 +106,16 @@ class Side(Reader):
     It tells nothing of the names of tensors, and reads bodies too.
     """
 
-    def __init__(
-        self, graph: Graph, analysis: Analysis, terms: Terms, outer: Side | None = None,
-        key: object = None,
-    ) -> None:  # fmt: skip
-        """`key` tells a body by the node that runs it, alike in both models."""
+    _outer: Side | None = None
+    _key: object = None
+
+    def __init__(self, graph: Graph, analysis: Analysis, terms: Terms) -> None:
+        """Takes a main graph; those of bodies are made of it."""
         super().__init__(graph, analysis, terms)
-        self.graph, self.analysis, self._outer, self._key = graph, analysis, outer, key
-        self.sides: list[Side] = [] if outer is None else outer.sides
-        self.sides.append(self)
-        self.facts = Facts(graph, analysis, self)
+        self.graph, self.analysis, self.facts = graph, analysis, Facts(graph, analysis, self)
+        self.sides = [self]
         self._bodies: dict[Node, Inside] = {}
-        self._runs: dict[object, int] = {} if outer is None else outer._runs
+        self._runs: dict[object, int] = {}
 
     def named(self, name: str) -> Term:
         """The term of the tensor of a name."""
@@ -161,7 +157,7 @@ class Side(Reader):
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         graph, args = self.graph, args[: len(node.inputs)]
         opset = graph.opset if not node.domain else graph.opsets.get(node.domain, 0)
-        version = schema_of(node.op, opset)[0] if not node.domain else opset
+        version = opset if node.domain else first_like(node.op, schema_of(node.op, opset)[0])
         outputs = tuple(place for place, each in enumerate(node.outputs) if each.name)
         bodies = node.bodies
         attributes = (each for each in node.attrs.items() if each[0] not in bodies)
@@ -178,9 +174,21 @@ class Side(Reader):
         inside = (self._bodies[node],) if bodies else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *told, *inside)), args)
 
+    def _stepped(self, call: Call, args: tuple[Term, ...]) -> Term:
+        """As read, with the first version of the operator that is specified alike."""
+        found, op, version = super()._stepped(call, args), call.row.op, call.version
+        key = found.head.key if isinstance(found.head, Stepped) else ()
+        if key[:2] != (op, version) or len(key) < _NAMED or call.row.domain:
+            return found  # what it does says it all
+        head = Stepped((op, first_like(op, version), *key[2:]))
+        return self.terms.make(head, found.args, found.layers)
+
     def _read_body(self, body: Graph, key: object) -> tuple[tuple[Term, ...], ...]:
+        """The terms of a body, told by the node that runs it: by a key alike in both models."""
         facts = Analysis(body, {}, self.analysis, passed_to_body(body, self.analysis))
-        side = Side(body, facts, self.terms, self, key)
+        side = Side(body, facts, self.terms)
+        side._outer, side._key, side._runs, side.sides = self, key, self._runs, self.sides
+        self.sides.append(side)
         return tuple(map(side.named, body.inputs)), tuple(map(side.named, body.results))
 
 
@@ -192,13 +200,7 @@ class Unifier:
 
     A term that was shown to be equal stands for the original's wherever it is read. Inputs of a
     name are the same.
-
-    Attributes:
-        worst: How far weights that were computed anew are apart, in units in the last place of the
-            greatest part of their channel; None without any.
     """
-
-    worst: float | None = None
 
     def __init__(
         self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None, end: float
@@ -209,6 +211,7 @@ class Unifier:
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
         self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
+        self._worst: float | None = None
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Decision:
         """What can be shown of pairs of outputs, the original's first, at the sizes of a domain.
@@ -219,16 +222,15 @@ class Unifier:
         pairs = [(rewritten.named(theirs), original.named(ours)) for ours, theirs in outputs]
         for each in pairs:
             self._unify(each)
-        regions = dict.fromkeys(chain.from_iterable(map(self._regions, pairs)))
-        told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
-        if self.worst is not None:
+        regions = tuple(dict.fromkeys(chain.from_iterable(map(self._regions, pairs))))
+        told = [str(each) for each in dict.fromkeys((*domain.assumptions, *self._assumptions))]
+        if self._worst is not None:
             told.append(
-                f"weights computed anew are equal: at most {self.worst:.1f} units in the last "
+                f"weights computed anew are equal: at most {self._worst:.1f} units in the last "
                 "place of the greatest of their channel apart"
             )
         limits = str(domain) if domain.facts(original.graph) or domain.assumptions else ""
-        outcome: Outcome = "undecided" if regions else "proved"
-        return Decision(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
+        return Decision("undecided" if regions else "proved", tuple(told), limits, None, regions)
 
     def _is_equal(self, pair: _Pair) -> bool:
         new, old = pair
@@ -266,10 +268,7 @@ class Unifier:
                 pending += [(each, False) for each in new]
 
     def _asked(self, pair: _Pair) -> tuple[DiffersError | None, list[_Pair]]:
-        """Why a pair differs, or the pairs that have to be equal for it to be.
-
-        Those that the operands of what commutes are may be equal crosswise.
-        """
+        """Why a pair differs, or the pairs that have to be equal for it to be; maybe crosswise."""
         new, old = pair
         args = tuple([self._same.get(each, each) for each in new.args])
         now = self._sides[0].terms.make(new.head, args, new.layers)
@@ -346,15 +345,14 @@ class Unifier:
         if not apart <= _ULPS:
             raise DiffersError("a constant differs")
         if anew:
-            self.worst = max(self.worst or 0.0, apart)
+            self._worst = max(self._worst or 0.0, apart)
         return Equal("near"), []
 
 
 def _aligned(new: Term, old: Term) -> list[_Pair]:
     """The operands of two terms that may be equal."""
-    if len(new.args) != len(old.args):
-        return [(new.args[0], old.args[0])] if new.args and old.args else []
-    return [*zip(new.args, old.args, strict=True)]
+    pairs = [*zip(new.args, old.args, strict=False)]
+    return pairs if len(new.args) == len(old.args) else pairs[:1]
 
 
 def _commutes(new: Term, old: Term) -> bool:

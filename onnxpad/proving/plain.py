@@ -1,7 +1,6 @@
-"""A model made plain: what says nothing of what it computes is gone.
+"""A model made plain: models that compute the same in the same steps read alike afterwards.
 
-Models that compute the same in the same steps, whatever wrote them, read alike afterwards:
-functions stand in the place of their calls, constants are known by their content, what is computed
+Functions stand in the place of their calls, constants are known by their content, what is computed
 of constants alone is one, defaults are not spelled out, and what scales or shifts the channels of a
 convolution is in its weights, computed in float64.
 """
@@ -21,17 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto
 from onnx.helper import get_attribute_value, make_attribute
+from onnx.numpy_helper import from_array, to_array
 
 from onnxpad.errors import ModelError
 from onnxpad.file.external import internal, reference
 from onnxpad.file.proto_walk import bodies, normal_domain, walked
+from onnxpad.graph.model import described, schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE
 from onnxpad.runtimes.sessions import answers
 from onnxpad.validation.draw import constant_of, inlined
 
 Array = npt.NDArray[Any]
+Names = Mapping[str, str]
 
 _SMALL = 4096  # elements of a constant that is written into the plain model
 _MOST = 1 << 24  # elements of constants that are evaluated
@@ -44,6 +46,7 @@ class Constants:
     """The constants of all models that are compared, by a name; those of one content share it.
 
     Attributes:
+        fresh: Names for other tensors, which no other has.
         computed: The names of what was computed anew, with how large the parts of each channel
             were, by which rounding is measured.
     """
@@ -51,6 +54,7 @@ class Constants:
     def __init__(self) -> None:
         """There are none at first."""
         self.computed: dict[str, Array] = {}
+        self.fresh = (f"tensor {number}" for number in count(1))
         self._names: dict[object, str] = {}
         self._held: dict[str, tuple[TensorProto, Callable[[], Array]]] = {}
         self._evaluated: dict[bytes, list[str]] = {}
@@ -61,14 +65,14 @@ class Constants:
         Large external ones are told by their place in a file, and read when they are asked for.
         """
         if tensor.data_location != TensorProto.EXTERNAL:
-            return self.add(numpy_helper.to_array(tensor))
+            return self.add(to_array(tensor))
         if folder is None:
             raise ModelError(f"the external data of {tensor.name!r} is not known; give a path")
         location, *span = reference(tensor)
         place = os.path.realpath(folder / location), *span, tensor.data_type, *tensor.dims
 
         def read() -> Array:
-            return numpy_helper.to_array(internal(tensor, folder))
+            return to_array(internal(tensor, folder))
 
         is_small = math.prod(tensor.dims) <= _SMALL
         return self.add(read()) if is_small else self._hold(place, tensor, read)
@@ -89,7 +93,7 @@ class Constants:
         if name not in self._held:
             proto = TensorProto(name=name, data_type=like.data_type, dims=like.dims)
             if math.prod(like.dims) <= _SMALL:
-                proto = numpy_helper.from_array(read(), name)
+                proto = from_array(read(), name)
             else:
                 proto.data_location = TensorProto.EXTERNAL
                 proto.external_data.add(key="location", value=name)
@@ -104,9 +108,7 @@ class Constants:
         """A constant for the plain model: a large one without its elements."""
         return self._held[name][0] if name in self._held else None
 
-    def evaluated(
-        self, node: NodeProto, outputs: Sequence[str], opsets: Sequence[Any]
-    ) -> dict[str, str]:
+    def evaluated(self, node: NodeProto, outputs: list[str], opsets: list[Any]) -> dict[str, str]:
         """What a node of constants alone gives by onnxruntime, by name; empty if that fails."""
         wanted = {each: f"out {place}" for place, each in enumerate(outputs) if each}
         graph = onnx.GraphProto(name="constants", node=[node])
@@ -117,8 +119,7 @@ class Constants:
         given = {each: self._held[each] for each in node.input if each}
         is_small = sum(math.prod(proto.dims) for proto, _ in given.values()) <= _MOST
         if key not in self._evaluated and is_small:
-            tensors = (numpy_helper.from_array(read(), name) for name, (_, read) in given.items())
-            model.graph.initializer.extend(tensors)
+            model.graph.initializer.extend(from_array(e[1](), name) for name, e in given.items())
             found = answers(model, [*wanted.values()], [{}])
             values = found[0] if isinstance(found, list) and isinstance(found[0], dict) else {}
             arrays = [each for each in values.values() if isinstance(each, np.ndarray)]
@@ -131,30 +132,22 @@ class Plain:
 
     Attributes:
         model: The plain model: large constants lack their elements.
-        outputs: The tensor of each output, by its name in the original; also a constant, or an
-            input.
+        outputs: The tensor of each output, or an input or a constant, by its name in the original.
         dead: How many nodes nothing reads, by what each says.
     """
 
     def __init__(
-        self,
-        model: onnx.ModelProto,
-        constants: Constants,
-        side: str,
-        folder: Path | None,
-        original: Mapping[str, str],
+        self, model: onnx.ModelProto, constants: Constants, folder: Path | None, original: Names
     ) -> None:
         """Makes a model plain, whose external data lie in a folder.
 
-        What names of tensors inside begin with is the `side`, which no other model has; inputs and
-        outputs of other names than in the `original` get those. Raises ModelError where external
-        data is missing, or a tensor that is read.
+        Inputs and outputs get the names of the `original`, where these are others. Raises
+        ModelError where external data is missing, or a tensor that is read.
         """
         model = inlined(model)
         if model.functions:
             raise ModelError("its functions unfold to too many nodes")
         self._constants, self._folder, self._nodes = constants, folder, list[NodeProto]()
-        self._fresh = (f"{side}{number}" for number in count(1))
         self._imports = model.opset_import
         self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
         self._made: dict[str, NodeProto] = {}
@@ -169,8 +162,7 @@ class Plain:
         self.outputs = {original.get(e.name, e.name): _of(names, e.name) for e in graph.output}
         with np.errstate(all="ignore"):
             nodes = self._folded()
-        written = {name for node in nodes for name in node.output}
-        shown = dict.fromkeys(each for each in self.outputs.values() if each in written)
+        shown = dict.fromkeys(each for each in self.outputs.values() if each in self._made)
         read = map(constants.proto, dict.fromkeys([*_reads(nodes), *self.outputs.values()]))
         made = onnx.GraphProto(
             name="plain",
@@ -188,9 +180,12 @@ class Plain:
         for each in (each for each in graph.initializer if each.name not in names):
             names[each.name] = self._constants.of(each, self._folder)
         for sparse in graph.sparse_initializer:
-            held = NodeProto(op_type="Constant", output=[sparse.values.name])
-            held.attribute.append(make_attribute("sparse_value", sparse))
-            self._take(held, names)
+            places, values = to_array(sparse.indices), to_array(sparse.values)
+            if places.ndim > 1:
+                places = np.ravel_multi_index(tuple(places.T), tuple(sparse.dims))
+            dense = np.zeros([*sparse.dims], values.dtype)
+            dense.put(places, values)
+            names[sparse.values.name] = self._constants.add(dense)
         needed = _needed(graph)
         for place in needed:
             self._take(graph.node[place], names)
@@ -221,14 +216,13 @@ class Plain:
             names |= (found := self._constants.evaluated(new, outputs, self._imports))
             if found:
                 return
-        if not domain and new.op_type == "Gemm" and self._multiplied(new, names, outputs):
-            return
-        self._emit(new, names, outputs)
+        if domain or new.op_type != "Gemm" or not self._multiplied(new, names, outputs):
+            self._emit(new, names, outputs)
 
     def _emit(self, new: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> str:
         """Writes a new node that gives some tensors; returns the new name of the first."""
         for each in outputs:
-            new.output.append(next(self._fresh) if each else "")
+            new.output.append(next(self._constants.fresh) if each else "")
             names[each] = new.output[-1]
             self._made[new.output[-1]] = new
         self._nodes.append(new)
@@ -245,18 +239,17 @@ class Plain:
             if each.type == AttributeProto.GRAPH:
                 kept = make_attribute(each.name, self._body(each.g, names))
             elif each.type == AttributeProto.TENSOR:
-                plain = numpy_helper.from_array(numpy_helper.to_array(each.t))
-                kept = make_attribute(each.name, plain)
+                kept = make_attribute(each.name, from_array(to_array(each.t)))
             found += [kept] * (_exact(kept) != usual.get(each.name))
         return found
 
-    def _body(self, graph: onnx.GraphProto, around: Mapping[str, str]) -> onnx.GraphProto:
+    def _body(self, graph: onnx.GraphProto, around: Names) -> onnx.GraphProto:
         """A body, in which tensors have plain names too; each output is written by a node."""
         own, outer = {each.name for each in (*graph.input, *graph.initializer)}, self._nodes
         names = {name: each for name, each in around.items() if name not in own}
         made, self._nodes = onnx.GraphProto(name="body"), []
         for each in graph.input:
-            names[each.name] = next(self._fresh)
+            names[each.name] = next(self._constants.fresh)
             made.input.add(name=names[each.name], type=each.type)
         self._walk(graph, names)
         for each in graph.output:
@@ -267,10 +260,7 @@ class Plain:
         return made
 
     def _same(self, new: NodeProto) -> str:
-        """The tensor that a node of one output gives back as it is; empty if it does something.
-
-        Of two transposes in a row it makes one.
-        """
+        """What a node of one output gives back as it is; of two transposes it makes one."""
         op, given = new.op_type, next(iter(new.input), "")
         if op == "Transpose" and new.attribute:
             perm, before = new.attribute[0].ints, self._made.get(given, NodeProto())
@@ -343,7 +333,7 @@ def greatest(weights: Array) -> Array:
     return np.asarray(np.abs(weights).max(axis=(*range(1, weights.ndim),), initial=0))
 
 
-def _of(names: Mapping[str, str], name: str) -> str:
+def _of(names: Names, name: str) -> str:
     if name and name not in names:
         raise ModelError(f"tensor {name!r} is read, and nothing computes it")
     return names[name] if name else ""
@@ -383,6 +373,23 @@ def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
     return {name: _exact(each) for name, each in usual.items() if each.type}
 
 
+@cache
+def first_like(op: str, version: int) -> int:
+    """The first version of an operator that is specified in the same words, for fewer types."""
+    before = schema_of(op, version - 1)[0]
+    return (
+        first_like(op, before) if before and _words(op, before) == _words(op, version) else version
+    )
+
+
+def _words(op: str, version: int) -> tuple[object, ...]:
+    schema = onnx.defs.get_schema(op, version, "")
+    parts: list[Any] = [*schema.inputs, *schema.outputs, *schema.attributes.values()]
+    told = sorted((each.name, each.description) for each in parts)
+    doc = (schema.doc or "").partition("(Opset 14 change): Extend supported types")[0].strip()
+    return doc, told, described(schema)[1:], _defaults(op, "", version)
+
+
 def _affine(
     node: NodeProto, data: str, weights: Array, constants: Constants
 ) -> tuple[Array, ...] | None:
@@ -399,15 +406,10 @@ def _affine(
         factor = scale / np.sqrt(variance + epsilon)
         is_plain = {*written} <= {"epsilon", "momentum"}
         return (factor, shift, -mean * factor) if is_plain else None
-    if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(arrays) != 1 or written:
+    if node.op_type not in ("Add", "Mul") or len(arrays) != 1 or written:
         return None
     shape = (*[1] * (weights.ndim - arrays[0].ndim), *arrays[0].shape)
     if len(shape) != weights.ndim or not arrays[0].size == shape[1] in (1, len(weights)):
         return None
-    by, zero, one = np.broadcast_to(arrays[0].ravel(), len(weights)), np.zeros(1), np.ones(1)
-    return {
-        "Add": (one, by),
-        "Mul": (by, zero),
-        "Sub": (one, -by) if is_first else (-one, by),
-        "Div": (1 / by, zero) if is_first else None,
-    }[node.op_type]
+    by = np.broadcast_to(arrays[0].ravel(), len(weights))
+    return (by, np.zeros(1)) if node.op_type == "Mul" else (np.ones(1), by)

@@ -23,7 +23,7 @@ from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
 from onnxpad.proof.term import Terms
 from onnxpad.proving.pairs import Counterexample, Decision, Region, Side, Unifier
-from onnxpad.proving.plain import Array, Constants, Plain
+from onnxpad.proving.plain import Array, Constants, Names, Plain
 from onnxpad.reasons import Reason
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import draws
@@ -110,11 +110,7 @@ def _is_disputed(proof: Decision, trust: Trust | None) -> bool:
 
 
 def _common(original: Graph, rewritten: Graph, domain: SizeDomain) -> SizeDomain:
-    """The sizes that both models take, which both graphs then declare, by the original's names.
-
-    Raises:
-        ModelError: An input has another type, rank or size.
-    """
+    """The sizes that both graphs take, and declare then; a ModelError says that none fit both."""
     declared = dict(domain.declared)
     for name, (kind, shape) in original.inputs.items():
         other, now = rewritten.inputs.get(name, (kind, None))
@@ -126,9 +122,8 @@ def _common(original: Graph, rewritten: Graph, domain: SizeDomain) -> SizeDomain
         both = tuple(next(iter(ints), each[0]) for ints, each in zip(fixed, axes, strict=True))
         if known and both != declared.get(name, shape):
             declared[name] = both
-        for graph in (original, rewritten):
-            if known and name in graph.inputs:
-                graph.declare(name, both)
+        for graph in (each for each in (original, rewritten) if known and name in each.inputs):
+            graph.declare(name, both)
     return replace(domain, declared=declared)
 
 
@@ -139,11 +134,7 @@ def _open(said: str, code: str = "not-certified") -> Decision:
 def _aligned(
     original: onnx.ModelProto, rewritten: onnx.ModelProto
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The original's names of inputs and outputs that have others then, and what that assumes.
-
-    Raises:
-        UsageError: They are not as many, or of other types.
-    """
+    """The original's names of what has others now, and what they assume; or a UsageError."""
     found, notes = dict[str, str](), list[str]()
     for what, *both in (
         ("inputs", _fed(original), _fed(rewritten)),
@@ -170,7 +161,7 @@ def _fed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 def _proof(
     models: _Models,
     folders: tuple[Path | None, Path | None],
-    names: Mapping[str, str],
+    names: Names,
     domain: SizeDomain,
     trust: Trust | None,
     end: float,
@@ -180,8 +171,8 @@ def _proof(
     try:
         if folders[0] == folders[1] and _are_same(*models) and not any(map(draws, models)):
             return Decision("proved"), domain
-        first = Plain(models[0], constants, "<original> ", folders[0], {})
-        second = Plain(models[1], constants, "<rewritten> ", folders[1], names)
+        first = Plain(models[0], constants, folders[0], {})
+        second = Plain(models[1], constants, folders[1], names)
         ours, theirs = Graph.from_proto(first.model), Graph.from_proto(second.model)
         domain = _common(ours, theirs, domain)
         outputs = [(each, second.outputs[name]) for name, each in first.outputs.items()]
@@ -206,21 +197,13 @@ def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
 
 
 class _Search:
-    """Looks for inputs on which the models differ.
-
-    Attributes:
-        found: The first that were found, if any.
-        runs: On how many both models agreed before.
-        why: Why no more were made.
-    """
+    """Looks for inputs on which models differ: `runs` agreed before, `why` no more were made."""
 
     found: Counterexample | None = None
     runs = 0
     why = ""
 
-    def __init__(
-        self, sources: _Sources, names: Mapping[str, str], draws: Iterator[_Drawn]
-    ) -> None:
+    def __init__(self, sources: _Sources, names: Names, draws: Iterator[_Drawn]) -> None:
         """Takes the original's names of what has others in the rewritten model; runs nothing."""
         self._sources, self._draws = sources, draws
         self._theirs = {ours: name for name, ours in names.items()}
@@ -297,17 +280,12 @@ def _is_rounding(found: Comparison, wanted: Mapping[str, Array], moved: Sequence
     """Whether an output moves as far by rounding alone, as that of a Floor or ArgMax may."""
     name = found.output
     again = [compare(name, wanted[name], each.outputs[name]) for each in moved if not each.error]
-    if not found.differing:  # it has another shape or type
-        return any(not each.ok and not each.differing for each in again)
-    return any(not each.ok and not each.max_abs < found.max_abs / 2 for each in again)
+    far = [each for each in again if not each.ok and (found.differing or not each.differing)]
+    return any(not each.max_abs < found.max_abs / 2 for each in far)  # NaN is another shape
 
 
-def _draws(models: _Models, names: Mapping[str, str], domain: SizeDomain) -> Iterator[_Drawn]:
-    """Inputs to run on with their sizes, small ones first, then those that a user would take.
-
-    Raises:
-        UndrawableError: One is no tensor, or names differ and a model draws numbers.
-    """
+def _draws(models: _Models, names: Names, domain: SizeDomain) -> Iterator[_Drawn]:
+    """Inputs to run on with their sizes, small ones first, then those that a user would take."""
     if names and any(map(draws, models)):
         raise UndrawableError("models of other names draw numbers")
     ours, theirs = (outline(each).inputs for each in models)
@@ -316,13 +294,10 @@ def _draws(models: _Models, names: Mapping[str, str], domain: SizeDomain) -> Ite
     shapes = {names.get(each.name, each.name): each.shape for each in theirs}
     fixed = {name: shape for name, shape in shapes.items() if (name, len(shape)) in ranks}
     inputs, seen = pinned(inputs, fixed, domain.given), list[Choice]()
-    open_ = ((dim, each.sizes) for each in inputs for dim in each.shape if isinstance(dim, str))
-    admitted = {dim: sizes.get(dim, OPEN_SIZES) for dim, sizes in open_}
+    dims = {d: e.sizes.get(d, OPEN_SIZES) for e in inputs for d in e.shape if isinstance(d, str)}
+    places = [(place % 2, dim, sizes) for place, (dim, sizes) in enumerate(dims.items())]
     small = (
-        {
-            dim: sizes.value(min(n + place % 2 * more, sizes.count) - 1)
-            for place, (dim, sizes) in enumerate(admitted.items())
-        }
+        {dim: sizes.value(min(n + odd * more, sizes.count) - 1) for odd, dim, sizes in places}
         for n, more in product(_SIZES, (0, 1))
     )
     for sizes, values in chain(((each, {}) for each in small), choices(inputs)):
