@@ -251,24 +251,25 @@ class Unifier:
                 raise LimitError("the time was over")
             if self._is_equal(pair) or (not is_ready and pair in self._open):
                 continue
-            error, further = None, self._unequal(_aligned(*pair))
-            new = [] if is_ready else self._untried(further)
             self._tried[pair[0]] += 1
-            self._open[pair] = None, further
-            if not new:
-                error, found = self._asked(pair)
-                if error is None and not found:
-                    self._same[pair[0]] = pair[1]
-                    del self._open[pair]
-                    continue
-                self._open[pair] = error, [*dict.fromkeys([*further, *found])]
-                new = self._untried(found)
-            if new:
+            error, further = self._asked(pair, is_ready=is_ready)
+            if error is None and not further:
+                self._same[pair[0]] = pair[1]
+                self._open.pop(pair, None)
+                continue
+            if error is not None and not is_ready:
+                further = self._unequal(_aligned(*pair))
+            known = self._open.get(pair, (None, []))[1]
+            self._open[pair] = error, [*dict.fromkeys([*known, *further])]
+            if new := self._untried(further):
                 pending.append((pair, True))
                 pending += [(each, False) for each in new]
 
-    def _asked(self, pair: _Pair) -> tuple[DiffersError | None, list[_Pair]]:
-        """Why a pair differs, or the pairs that have to be equal for it to be; maybe crosswise."""
+    def _asked(self, pair: _Pair, *, is_ready: bool) -> tuple[DiffersError | None, list[_Pair]]:
+        """Why a pair differs, or the pairs that have to be equal for it to be.
+
+        Once its operands were looked at, those of what commutes may be equal crosswise.
+        """
         new, old = pair
         args = tuple([self._same.get(each, each) for each in new.args])
         now = self._sides[0].terms.make(new.head, args, new.layers)
@@ -282,7 +283,7 @@ class Unifier:
         except DiffersError as error:
             return error, []
         found = self._unequal(more)
-        if found and _commutes(now, old):
+        if found and is_ready and _commutes(now, old):
             found = self._unequal(zip(now.args[::-1], old.args, strict=True))
         if not found:
             self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
@@ -297,8 +298,7 @@ class Unifier:
                 continue
             seen.add(pair)
             error, further = self._open.get(pair, (None, []))
-            alike = (each for each in further if type(each[0].head) is type(each[1].head))
-            if inner := self._unequal(alike):
+            if inner := self._unequal(e for e in further if type(e[0].head) is type(e[1].head)):
                 pending += inner
                 continue
             told = error or DiffersError("other steps are computed")

@@ -152,13 +152,13 @@ class Plain:
         self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
         self._made: dict[str, NodeProto] = {}
         self.dead = Counter[object]()
-        graph, names = model.graph, dict[str, str]()
+        graph, names, given = model.graph, dict[str, str](), dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
         inputs = [e for e in graph.input if model.ir_version >= 4 or e.name not in usual]
         for name in (each.name for each in inputs):
             told = f" or {constants.of(usual[name], folder)}" if name in usual else ""
-            names[name] = original.get(name, name) + told
-        self._walk(graph, names)
+            given[name] = original.get(name, name) + told
+        self._walk(graph, names, given)
         self.outputs = {original.get(e.name, e.name): _of(names, e.name) for e in graph.output}
         with np.errstate(all="ignore"):
             nodes = self._folded()
@@ -167,7 +167,7 @@ class Plain:
         made = onnx.GraphProto(
             name="plain",
             node=nodes,
-            input=[onnx.ValueInfoProto(name=names[e.name], type=e.type) for e in inputs],
+            input=[onnx.ValueInfoProto(name=given[e.name], type=e.type) for e in inputs],
             output=[onnx.ValueInfoProto(name=each) for each in shown],
             initializer=filter(None, read),
         )
@@ -175,10 +175,9 @@ class Plain:
             ir_version=max(model.ir_version, 8), opset_import=self._imports, graph=made
         )
 
-    def _walk(self, graph: onnx.GraphProto, names: dict[str, str]) -> None:
-        """Writes the nodes of a graph that its outputs need, and what they read."""
-        for each in (each for each in graph.initializer if each.name not in names):
-            names[each.name] = self._constants.of(each, self._folder)
+    def _walk(self, graph: onnx.GraphProto, names: dict[str, str], given: Names) -> None:
+        """Writes the nodes of a graph that its outputs need, and what they read; or it is given."""
+        names |= {each.name: self._constants.of(each, self._folder) for each in graph.initializer}
         for sparse in graph.sparse_initializer:
             places, values = to_array(sparse.indices), to_array(sparse.values)
             if places.ndim > 1:
@@ -186,6 +185,7 @@ class Plain:
             dense = np.zeros([*sparse.dims], values.dtype)
             dense.put(places, values)
             names[sparse.values.name] = self._constants.add(dense)
+        names |= given
         needed = _needed(graph)
         for place in needed:
             self._take(graph.node[place], names)
@@ -202,6 +202,14 @@ class Plain:
         domain, held = normal_domain(node.domain), constant_of(node)
         if not domain and held is not None:
             names[outputs[0]] = self._constants.of(held, self._folder)
+            return
+        is_if = not domain and node.op_type == "If"
+        if is_if and (told := self._constants.array(read[0])) is not None:
+            wanted, inside = "then_branch" if told.any() else "else_branch", dict(names)
+            taken = next(each.g for each in node.attribute if each.name == wanted)
+            self._walk(taken, inside, {})
+            given = (_of(inside, each.name) for each in taken.output)
+            names |= zip(outputs, given, strict=False)
             return
         if not domain and node.op_type in COMMUTING and len(read) == 2 and not node.attribute:
             read.sort(key=lambda each: self._constants.proto(each) is not None)
@@ -233,9 +241,7 @@ class Plain:
         domain, found = normal_domain(node.domain), list[AttributeProto]()
         usual = _defaults(node.op_type, domain, self._opsets.get(domain, 1))
         for each in sorted(node.attribute, key=lambda each: each.name):
-            kept = AttributeProto()
-            kept.CopyFrom(each)
-            kept.ClearField("doc_string")
+            kept = each
             if each.type == AttributeProto.GRAPH:
                 kept = make_attribute(each.name, self._body(each.g, names))
             elif each.type == AttributeProto.TENSOR:
@@ -245,16 +251,15 @@ class Plain:
 
     def _body(self, graph: onnx.GraphProto, around: Names) -> onnx.GraphProto:
         """A body, in which tensors have plain names too; each output is written by a node."""
-        own, outer = {each.name for each in (*graph.input, *graph.initializer)}, self._nodes
-        names = {name: each for name, each in around.items() if name not in own}
+        names, outer = dict(around), self._nodes
         made, self._nodes = onnx.GraphProto(name="body"), []
+        given = {each.name: next(self._constants.fresh) for each in graph.input}
         for each in graph.input:
-            names[each.name] = next(self._constants.fresh)
-            made.input.add(name=names[each.name], type=each.type)
-        self._walk(graph, names)
+            made.input.add(name=given[each.name], type=each.type)
+        self._walk(graph, names, given)
         for each in graph.output:
-            given = NodeProto(op_type="Identity", input=[_of(names, each.name)], name=each.name)
-            made.output.add(name=self._emit(given, names, [each.name]))
+            copy = NodeProto(op_type="Identity", input=[_of(names, each.name)], name=each.name)
+            made.output.add(name=self._emit(copy, names, [each.name]))
         made.node.extend(self._nodes)
         self._nodes = outer
         return made

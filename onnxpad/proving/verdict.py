@@ -136,26 +136,22 @@ def _aligned(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The original's names of what has others now, and what they assume; or a UsageError."""
     found, notes = dict[str, str](), list[str]()
-    for what, *both in (
-        ("inputs", _fed(original), _fed(rewritten)),
-        ("outputs", original.graph.output, rewritten.graph.output),
-    ):
-        ours, theirs = ({e.name: e.type.tensor_type.elem_type for e in each} for each in both)
+    graphs = original.graph, rewritten.graph
+    held = [{each.name for each in graph.initializer} for graph in graphs]
+    for what in ("input", "output"):
+        ours, theirs = (
+            {e.name: e.type.tensor_type.elem_type for e in getattr(graph, what) if e.name not in no}
+            for graph, no in zip(graphs, held, strict=True)
+        )
         if ours.keys() == theirs.keys():
             continue
         if [*ours.values()] != [*theirs.values()]:
             raise UsageError(
-                f"the {what} of both models have other names, and do not agree in number and type: "
-                "they cannot be compared"
+                f"the {what}s of both models have other names, and differ in number or type"
             )
         found |= zip(theirs, ours, strict=True)
-        notes.append(f"{what} of other names are the same in their order")
+        notes.append(f"{what}s of other names are the same in their order")
     return found, tuple(notes)
-
-
-def _fed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    held = {each.name for each in model.graph.initializer}
-    return [each for each in model.graph.input if each.name not in held]
 
 
 def _proof(
