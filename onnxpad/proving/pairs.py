@@ -336,14 +336,14 @@ class Unifier:
             raise DiffersError("a constant differs")
         computed = self._constants.computed
         apart, anew = math.inf, [each.name for each in (new, old) if each.name in computed]
-        if now.tobytes() == was.tobytes():
-            apart = 0.0
-        elif anew and now.dtype.kind == "f":
+        if anew and now.dtype.kind == "f":
             with np.errstate(all="ignore"):
                 units = np.spacing(computed[anew[0]].astype(was.dtype))
-                apart = (greatest(now - was) / units).max().item()
+                apart = (greatest(now - was) / units).max(initial=0.0).item()
         if not apart <= _ULPS:
-            raise DiffersError("a constant differs")
+            if now.tobytes() != was.tobytes():
+                raise DiffersError("a constant differs")
+            apart = 0.0
         if anew:
             self._worst = max(self._worst or 0.0, apart)
         return Equal("near"), []
