@@ -5,37 +5,33 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import passed_to_body
-from onnxpad.facts.feasible import SizeDomain, analysed_domains
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
-from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Term, Terms
-from onnxpad.proving.plain import COMMUTING, Array, Constants
+from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Stepped, Term, Terms
+from onnxpad.proving.plain import COMMUTING, Array, Constants, first_like, greatest
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.semantics.rows import INTEGERS, frozen
+from onnxpad.semantics.rows import INTEGERS, Call, frozen
 
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Slice", "Tile"}
+_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Tile"}
 """Operators that give their data back where neither its shape nor its type changes."""
-_ULPS = 4.0
-"""How far a weight may be from the one that was recomputed, in units of its channel's greatest."""
-
-_MATRICES = "what a Gemm reads are matrices, and its bias fits"
-_TRIES = 16
-"""How often a term is compared with others: a network may have thousands of each operator."""
+_ULPS = 4.0  # that a weight may be from the one that was computed anew, of its channel's greatest
+_NAMED = 6  # parts at least has the key of a step that its operator and its version tell
+_TRIES = 16  # comparisons of one term: a network may have thousands of each operator
 
 Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
 
@@ -97,7 +93,7 @@ class Decision(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Inside(Struct, frozen=True, eq=False):
+class Inside(Struct, frozen=True):
     """The inputs and the outputs of each body of a node, as terms."""
 
     inputs: tuple[tuple[Term, ...], ...]
@@ -110,38 +106,34 @@ class Side(Reader):
     It tells nothing of the names of tensors, and reads bodies too.
     """
 
-    def __init__(
-        self, graph: Graph, analysis: Analysis, terms: Terms, outer: Side | None = None,
-        key: object = None,
-    ) -> None:  # fmt: skip
-        """`key` tells a body by the node that runs it, alike in both models."""
+    _outer: Side | None = None
+    _key: object = None
+
+    def __init__(self, graph: Graph, analysis: Analysis, terms: Terms) -> None:
+        """Takes a main graph; those of bodies are made of it."""
         super().__init__(graph, analysis, terms)
-        self.graph, self.analysis, self._outer, self._key = graph, analysis, outer, key
-        self.sides: list[Side] = [self] if outer is None else outer.sides
+        self.graph, self.analysis, self.facts = graph, analysis, Facts(graph, analysis, self)
+        self.sides = [self]
         self._bodies: dict[Node, Inside] = {}
-        self._runs: dict[object, int] = {} if outer is None else outer._runs
-        self._inside: dict[object, Inside] = terms.notes
-        self._order: dict[Term, int] = terms.notes.setdefault("order", {})
-        if outer is not None:
-            self.sides.append(self)
+        self._runs: dict[object, int] = {}
+
+    def named(self, name: str) -> Term:
+        """The term of the tensor of a name."""
+        return self.read(self.graph.tensor(name))
 
     def _source(self, tensor: Tensor) -> Term:
         if tensor.outer is not None and self._outer is not None:
             return self._outer.read(tensor.outer)
-        if (content := self._content(tensor)) is not None:
-            return content
         name: Any = tensor.name
         if self._outer is not None and name in self.graph.inputs:
             name = self._key, [*self.graph.inputs].index(name)
         return self.terms.make(Source(name))
 
     def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
-        node = tensor.producer
-        if node is None:
-            return self._source(tensor)
         if (content := self._content(tensor)) is not None:
             return content
-        if self._keeps(node, tensor):
+        node = tensor.producer
+        if node is not None and self._keeps(node, tensor):
             return self.read(node.inputs[0])
         return super()._computed(tensor, as_written=False)
 
@@ -157,30 +149,20 @@ class Side(Reader):
         if node.op not in _KEEPING or not self.graph.is_standard(node) or not node.inputs[0].name:
             return False
         facts, data = self.analysis, node.inputs[0]
-        before, after = facts.shape(data), facts.shape(tensor)
-        if before is None or before != after or Unknown in map(type, before):
+        before, types = facts.shape(data), {facts.dtype(data), facts.dtype(tensor)}
+        if before is None or before != facts.shape(tensor) or Unknown in map(type, before):
             return False
-        if node.op == "Slice":
-            steps = node.operand(4)
-            given = () if steps is None else facts.integers(steps)
-            return given is not None and all(isinstance(n, int) and n > 0 for n in given)
-        return not node.op.startswith("Cast") or (
-            facts.dtype(data) is not None and facts.dtype(data) == facts.dtype(tensor)
-        )
+        return not node.op.startswith("Cast") or (len(types) == 1 and None not in types)
 
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         graph, args = self.graph, args[: len(node.inputs)]
         opset = graph.opset if not node.domain else graph.opsets.get(node.domain, 0)
-        version = schema_of(node.op, opset)[0] if not node.domain else opset
+        version = opset if node.domain else first_like(node.op, schema_of(node.op, opset)[0])
         outputs = tuple(place for place, each in enumerate(node.outputs) if each.name)
         bodies = node.bodies
-        says = sorted(
-            (name, *frozen(each)) for name, each in node.attrs.items() if name not in bodies
-        )
+        attributes = (each for each in node.attrs.items() if each[0] not in bodies)
+        says = sorted((name, *frozen(value)) for name, value in attributes)
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
-        if node.op in COMMUTING and not node.domain and len(args) == 2 and not says:
-            order = self._order
-            args = tuple(sorted(args, key=lambda each: order.setdefault(each, len(order))))
         told = node.op, node.domain or "", version, outputs, tuple(says), *own
         if bodies and node not in self._bodies:
             run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
@@ -188,53 +170,26 @@ class Side(Reader):
                 self._read_body(body, (told, args, run, place))
                 for place, body in enumerate(graph.bodies(node))
             ]
-            given, found = zip(*read, strict=True)
-            self._bodies[node] = self._inside.setdefault(found, Inside(given, found))
+            self._bodies[node] = Inside(*zip(*read, strict=True))
         inside = (self._bodies[node],) if bodies else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *told, *inside)), args)
 
+    def _stepped(self, call: Call, args: tuple[Term, ...]) -> Term:
+        """As read, with the first version of the operator that is specified alike."""
+        found, op, version = super()._stepped(call, args), call.row.op, call.version
+        key = found.head.key if isinstance(found.head, Stepped) else ()
+        if key[:2] != (op, version) or len(key) < _NAMED or call.row.domain:
+            return found  # what it does says it all
+        head = Stepped((op, first_like(op, version), *key[2:]))
+        return self.terms.make(head, found.args, found.layers)
+
     def _read_body(self, body: Graph, key: object) -> tuple[tuple[Term, ...], ...]:
+        """The terms of a body, told by the node that runs it: by a key alike in both models."""
         facts = Analysis(body, {}, self.analysis, passed_to_body(body, self.analysis))
-        side = Side(body, facts, self.terms, self, key)
-        return tuple(
-            tuple(side.read(body.tensor(name)) for name in names)
-            for names in (body.inputs, body.results)
-        )
-
-
-def proofs(
-    original: Graph,
-    rewritten: Graph,
-    outputs: Sequence[tuple[str, str]],
-    constants: Constants,
-    domain: SizeDomain,
-    trust: Trust | None = None,
-    *,
-    is_anew: bool = False,
-    gemms: Sequence[tuple[str, ...]] = (),
-    end: float = math.inf,
-) -> Iterator[Decision]:
-    """What can be shown of pairs of outputs of two plain models, at ever fewer sizes.
-
-    An output of the original comes first; inputs of a name are the same. None is refuted. Where
-    `is_anew`, other weights were computed anew in one than in the other; `gemms` has the data, the
-    product and the bias of what is a Gemm in the rewritten model.
-
-    Raises:
-        LimitError: It is later than `end`, by `time.monotonic`.
-    """
-    for each in analysed_domains(original, domain):
-        terms, extents = Terms(), each.domain.extents(original)
-        sides = (
-            Side(original, each.analysis, terms),
-            Side(rewritten, Analysis(rewritten, extents), terms),
-        )
-        found = Unifier(sides, constants, trust, end)
-        found.worst = 0.0 if is_anew else None
-        told = found.verdict(outputs, each.domain)
-        if not all(_is_gemm(sides[1], *names) for names in gemms):
-            told = replace(told, assumptions=(*told.assumptions, _MATRICES))
-        yield told
+        side = Side(body, facts, self.terms)
+        side._outer, side._key, side._runs, side.sides = self, key, self._runs, self.sides
+        self.sides.append(side)
+        return tuple(map(side.named, body.inputs)), tuple(map(side.named, body.results))
 
 
 _Pair = tuple[Term, Term]
@@ -243,52 +198,49 @@ _Pair = tuple[Term, Term]
 class Unifier:
     """Shows that terms of the rewritten model are equal to terms of the original, operands first.
 
-    A term that was shown to be equal stands for the original's wherever it is read.
-
-    Attributes:
-        worst: How far weights that were computed anew are apart, as `_ulps`; None without any.
+    A term that was shown to be equal stands for the original's wherever it is read. Inputs of a
+    name are the same.
     """
-
-    worst: float | None = None
 
     def __init__(
         self, sides: tuple[Side, Side], constants: Constants, trust: Trust | None, end: float
     ) -> None:
-        """Takes both models, the original first."""
+        """Takes both models, the original first; it has to end by a time, as `time.monotonic`."""
         self._sides, self._constants, self._trust, self._end = sides, constants, trust, end
         self._same: dict[Term, Term] = {}
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
-        self._facts: dict[Side, Facts] = {}
         self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
+        self._worst: float | None = None
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Decision:
-        """What can be shown of pairs of outputs, the original's first."""
+        """What can be shown of pairs of outputs, the original's first, at the sizes of a domain.
+
+        None is refuted. Raises LimitError if it is later than the end.
+        """
         original, rewritten = self._sides
-        pairs = [
-            (
-                rewritten.read(rewritten.graph.tensor(theirs)),
-                original.read(original.graph.tensor(ours)),
-            )
-            for ours, theirs in outputs
-        ]
+        pairs = [(rewritten.named(theirs), original.named(ours)) for ours, theirs in outputs]
         for each in pairs:
             self._unify(each)
-        regions = dict.fromkeys(chain.from_iterable(map(self._regions, pairs)))
-        told = [str(each) for each in (*domain.assumptions, *self._assumptions)]
-        if self.worst is not None:
+        regions = tuple(dict.fromkeys(chain.from_iterable(map(self._regions, pairs))))
+        told = [str(each) for each in dict.fromkeys((*domain.assumptions, *self._assumptions))]
+        if self._worst is not None:
             told.append(
-                f"weights computed anew are equal: at most {self.worst:.1f} units in the last "
+                f"weights computed anew are equal: at most {self._worst:.1f} units in the last "
                 "place of the greatest of their channel apart"
             )
-        is_limited = bool(domain.facts(original.graph) or domain.assumptions)
-        limits = str(domain) if is_limited else ""
-        outcome: Outcome = "undecided" if regions else "proved"
-        return Decision(outcome, tuple(dict.fromkeys(told)), limits, regions=tuple(regions))
+        limits = str(domain) if domain.facts(original.graph) or domain.assumptions else ""
+        return Decision("undecided" if regions else "proved", tuple(told), limits, None, regions)
 
     def _is_equal(self, pair: _Pair) -> bool:
         new, old = pair
         return new is old or self._same.get(new) is old
+
+    def _unequal(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        return [each for each in pairs if not self._is_equal(each)]
+
+    def _untried(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        return [e for e in pairs if e not in self._open and self._tried[e[0]] < _TRIES]
 
     def _unify(self, root: _Pair) -> None:
         """Shows that two terms are equal, or what keeps them apart; those that they read first."""
@@ -306,12 +258,10 @@ class Unifier:
                 self._open.pop(pair, None)
                 continue
             if error is not None and not is_ready:
-                further = [each for each in _aligned(*pair) if not self._is_equal(each)]
+                further = self._unequal(_aligned(*pair))
             known = self._open.get(pair, (None, []))[1]
             self._open[pair] = error, [*dict.fromkeys([*known, *further])]
-            untried = (each for each in further if each not in self._open)
-            new = [each for each in untried if self._tried[each[0]] < _TRIES]
-            if new:
+            if new := self._untried(further):
                 pending.append((pair, True))
                 pending += [(each, False) for each in new]
 
@@ -327,17 +277,14 @@ class Unifier:
             return None, []
         near = old.args[0] if old.args else old
         side = next((e for s in self._sides for e in s.sides if e.around(near)), self._sides[0])
-        if side not in self._facts:
-            self._facts[side] = Facts(side.graph, side.analysis, side)
-        given = Pair(now, old, side.holder(old), self._trust, self._facts[side])
+        given = Pair(now, old, side.holder(old), self._trust, side.facts)
         try:
             equal, more = ruled(given, (self._near, self._bodies))
         except DiffersError as error:
             return error, []
-        found = [each for each in more if not self._is_equal(each)]
+        found = self._unequal(more)
         if found and is_ready and _commutes(now, old):
-            crossed = zip(now.args[::-1], old.args, strict=True)
-            found = [each for each in crossed if not self._is_equal(each)]
+            found = self._unequal(zip(now.args[::-1], old.args, strict=True))
         if not found:
             self._assumptions |= dict.fromkeys(sorted(equal.assumptions))
         return None, found
@@ -351,9 +298,7 @@ class Unifier:
                 continue
             seen.add(pair)
             error, further = self._open.get(pair, (None, []))
-            alike = (each for each in further if type(each[0].head) is type(each[1].head))
-            inner = [each for each in alike if not self._is_equal(each)]
-            if inner:
+            if inner := self._unequal(e for e in further if type(e[0].head) is type(e[1].head)):
                 pending += inner
                 continue
             told = error or DiffersError("other steps are computed")
@@ -365,10 +310,8 @@ class Unifier:
         new, old = pair.new.head, pair.old.head
         if not (isinstance(new, Applied) and isinstance(old, Applied)):
             return None
-        now, was = new.written[-1], old.written[-1]
-        if new.written[:-1] != old.written[:-1] or not (
-            isinstance(now, Inside) and isinstance(was, Inside)
-        ):
+        (*said, now), (*told, was) = new.written, old.written
+        if said != told or not (isinstance(now, Inside) and isinstance(was, Inside)):
             return None
         counts = [[*map(len, (*each.inputs, *each.bodies))] for each in (now, was)]
         if counts[0] != counts[1] or len(pair.new.args) != len(pair.old.args):
@@ -391,36 +334,25 @@ class Unifier:
             return None
         if (now.dtype, now.shape) != (was.dtype, was.shape):
             raise DiffersError("a constant differs")
-        if now.tobytes() == was.tobytes():
-            return Equal("same"), []
-        computed = map(self._constants.computed.get, (old.name, new.name))
-        parts = next((each for each in computed if each is not None), None)
-        worst = math.inf if parts is None else _ulps(now, was, parts)
-        if not worst <= _ULPS:
-            raise DiffersError("a constant differs")
-        self.worst = max(self.worst or 0.0, worst)
+        computed = self._constants.computed
+        apart, anew = math.inf, [each.name for each in (new, old) if each.name in computed]
+        if anew and now.dtype.kind == "f":
+            with np.errstate(all="ignore"):
+                units = np.spacing(computed[anew[0]].astype(was.dtype))
+                apart = (greatest(now - was) / units).max(initial=0.0).item()
+        if not apart <= _ULPS:
+            if now.tobytes() != was.tobytes():
+                raise DiffersError("a constant differs")
+            apart = 0.0
+        if anew:
+            self._worst = max(self._worst or 0.0, apart)
         return Equal("near"), []
-
-
-def _is_gemm(side: Side, *names: str) -> bool:
-    """Whether data, product and bias, if any, are known to be what a Gemm takes and gives."""
-    data, product, *bias = (side.analysis.shape(side.graph.tensor(each)) for each in names)
-    if data is None or product is None or not len(data) == len(product) == 2:
-        return False
-    return not bias or (
-        bias[0] is not None
-        and len(bias[0]) < 3
-        and all(
-            size in (1, whole) for size, whole in zip(bias[0][::-1], product[::-1], strict=False)
-        )
-    )
 
 
 def _aligned(new: Term, old: Term) -> list[_Pair]:
     """The operands of two terms that may be equal."""
-    if len(new.args) != len(old.args):
-        return [(new.args[0], old.args[0])] if new.args and old.args else []
-    return [*zip(new.args, old.args, strict=True)]
+    pairs = [*zip(new.args, old.args, strict=False)]
+    return pairs if len(new.args) == len(old.args) else pairs[:1]
 
 
 def _commutes(new: Term, old: Term) -> bool:
@@ -430,20 +362,10 @@ def _commutes(new: Term, old: Term) -> bool:
     return op in COMMUTING and not domain and not says
 
 
-def _ulps(now: Array, was: Array, parts: Array) -> float:
-    """How far weights are apart, in units in the last place of the parts of their channel."""
-    with np.errstate(all="ignore"):
-        unit = np.spacing(parts.astype(was.dtype)).astype(np.float64)
-        apart = np.abs(now.astype(np.float64) - was) / unit.reshape(-1, *[1] * (was.ndim - 1))
-    return float(apart.max(initial=0.0))
-
-
 def _label(term: Term, side: Side) -> str:
     """The node that computes a term, or what the term is."""
     for each in side.sides:
-        held = each.around(term)
-        if held is not None and (node := held[0].producer) is not None:
-            return f"{node.op} {node.name!r}"
-        if held is not None:
-            return f"{held[0].name!r}"
+        if (held := each.around(term)) is not None:
+            node = held[0].producer
+            return f"{held[0].name!r}" if node is None else f"{node.op} {node.name!r}"
     return "a constant" if isinstance(term.head, Source) else ""

@@ -5,46 +5,32 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, islice, product
 from pathlib import Path
+from threading import Thread
 from typing import TypeAlias
 
 import numpy as np
 import onnx
 from msgspec.structs import replace
 
-from onnxpad.arguments import InFolder
-from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import RUNTIME, ModelError, UsageError, shortened
-from onnxpad.facts.feasible import SizeDomain
+from onnxpad.errors import RUNTIME, ModelError, OnnxpadError, UsageError, shortened
+from onnxpad.facts import OPEN_SIZES, Analysis
+from onnxpad.facts.feasible import SizeDomain, analysed_domains
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
-from onnxpad.proving.pairs import Counterexample, Decision, Region, proofs
-from onnxpad.proving.plain import Constants, Plain
+from onnxpad.proof.term import Terms
+from onnxpad.proving.pairs import Counterexample, Decision, Region, Side, Unifier
+from onnxpad.proving.plain import Array, Constants, Names, Plain
 from onnxpad.reasons import Reason
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import draws
-from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import (
-    Array,
-    Session,
-    Source,
-    folder_of,
-    open_session,
-    read_proto,
-)
-from onnxpad.validation.compare import compare, tensors
-from onnxpad.validation.draw import (
-    Draw,
-    Input,
-    UndrawableError,
-    choices,
-    draw,
-    outline,
-    pinned,
-)
+from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto
+from onnxpad.validation.compare import compare, shape_text
+from onnxpad.validation.draw import Choice, Draw, UndrawableError, choices, draw, outline, pinned
+from onnxpad.validation.lab import Result, ask
 from onnxpad.validation.result import Comparison, culprit
 from onnxpad.validation.whole import validate_models
 
@@ -53,11 +39,12 @@ _SIZES = (*range(1, 13), 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 96, 127, 12
 _MOST = 1 << 22  # elements of an input that is drawn for that
 _CONFIRMED = 4  # runs that have to agree with a proof
 _NUDGED, _NUDGE = 3, 16  # how often inputs are moved by about so many units in the last place
-_NEVER = 1e9  # seconds
 _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
+_Sources: TypeAlias = tuple[Source, Source]
+_Drawn: TypeAlias = tuple[Draw, dict[str, int]]
 
 
 def decide(
@@ -87,31 +74,29 @@ def decide(
     Raises:
         ModelError: A model cannot be read.
     """
-    end = time.monotonic() + (time_limit or _NEVER)
+    end = time.monotonic() + (time_limit or math.inf)
     models, domain = (read_proto(original), read_proto(rewritten)), domain or SizeDomain()
-    renamed, notes = _aligned(*models)
+    names, notes = _aligned(*models)
     folders = folder_of(original), folder_of(rewritten)
-    if renamed:
-        models = models[0], _renamed(models[1], renamed)
-        data = models[1].SerializeToString()
-        rewritten = data if folders[1] is None else InFolder(data, folders[1])
+    search = _Search((original, rewritten), names, _draws(models, names, domain))
+    looking = Thread(target=search.look, args=(_CONFIRMED * runs, end), daemon=True)
+    looking.start()
     with pool.limited(time_limit):
-        proof, domain = _proof(models, folders, domain, trust, end)
+        proof, domain = _proof(models, folders, names, domain, trust, end)
     is_disputed = _is_disputed(proof, trust)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
-    search, found = _Search((original, rewritten), models, domain), None
-    if runs:
-        enough = _CONFIRMED if proof.verdict == "proved" else math.inf
-        found = search.found(enough, min(end, time.monotonic() + _SEARCHING))
-    told = (search.why,) if search.why else ()
-    if found is not None and not is_disputed:
-        return Decision("refuted", counterexample=found, runs=search.runs, notes=notes)
+    looking.join()
+    if runs and proof.verdict != "proved" and search.found is None:
+        search.look(math.inf, end)
+    told = (search.why,) * bool(search.why)
+    if search.found is not None and not is_disputed:
+        return Decision("refuted", counterexample=search.found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
-    sizes = (f"{name} {_by(shape)}" for name, shape in domain.declared.items())
-    limits = ", ".join(filter(None, (*sizes, proof.limits)))
+    shapes = {n: shape_text([size or "?" for size in e]) for n, e in domain.declared.items()}
+    limits = ", ".join(filter(None, (*map(" ".join, shapes.items()), proof.limits)))
     assumptions = (*notes, *proof.assumptions)
     return replace(proof, assumptions=assumptions, limits=limits, runs=search.runs, notes=told)
 
@@ -125,35 +110,21 @@ def _is_disputed(proof: Decision, trust: Trust | None) -> bool:
 
 
 def _common(original: Graph, rewritten: Graph, domain: SizeDomain) -> SizeDomain:
-    """The sizes that both models take, which both graphs then declare, by the original's names.
-
-    Raises:
-        ModelError: An input has another type, rank or size.
-    """
+    """The sizes that both graphs take, and declare then; a ModelError says that none fit both."""
     declared = dict(domain.declared)
     for name, (kind, shape) in original.inputs.items():
         other, now = rewritten.inputs.get(name, (kind, None))
-        if now is None:
-            now = declared.get(name, shape) or ()
-        ours = declared.get(name, (None,) * len(now) if shape is None else shape)
-        if other != kind or len(ours) != len(now):
-            raise ModelError(f"input {name!r} has another type or rank in both")
-        both = tuple(
-            n if isinstance(n, int) and not isinstance(o, int) else o
-            for o, n in zip(ours, now, strict=True)
-        )
-        if any(isinstance(n, int) and n != size for n, size in zip(now, both, strict=True)):
-            raise ModelError(f"input {name!r} has other sizes in both")
-        if both != ours:
+        known = [each for each in (declared.get(name, shape), now) if each is not None]
+        axes = [*zip(*known, strict=False)]
+        fixed = [{size for size in sizes if isinstance(size, int)} for sizes in axes]
+        if kind != other or len({*map(len, known)}) > 1 or max(map(len, fixed), default=0) > 1:
+            raise ModelError(f"input {name!r} has another type, rank or size in both")
+        both = tuple(next(iter(ints), each[0]) for ints, each in zip(fixed, axes, strict=True))
+        if known and both != declared.get(name, shape):
             declared[name] = both
-        for graph in (original, rewritten):
-            if name in graph.inputs and (both or shape is not None):
-                graph.declare(name, both)
+        for graph in (each for each in (original, rewritten) if known and name in each.inputs):
+            graph.declare(name, both)
     return replace(domain, declared=declared)
-
-
-def _by(shape: Sequence[int | str | None]) -> str:
-    return "x".join(str(size or "?") for size in shape)
 
 
 def _open(said: str, code: str = "not-certified") -> Decision:
@@ -163,62 +134,30 @@ def _open(said: str, code: str = "not-certified") -> Decision:
 def _aligned(
     original: onnx.ModelProto, rewritten: onnx.ModelProto
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Other names for the inputs and outputs of the rewritten model, and what that assumes.
-
-    Raises:
-        UsageError: They are not as many, or of other types and ranks.
-    """
+    """The original's names of what has others now, and what they assume; or a UsageError."""
     found, notes = dict[str, str](), list[str]()
-    for what, ours, theirs in (
-        ("inputs", _inputs(original), _inputs(rewritten)),
-        ("outputs", original.graph.output, rewritten.graph.output),
-    ):
-        if {each.name for each in ours} == {each.name for each in theirs}:
+    graphs = original.graph, rewritten.graph
+    held = [{each.name for each in graph.initializer} for graph in graphs]
+    for what in ("input", "output"):
+        ours, theirs = (
+            {e.name: e.type.tensor_type.elem_type for e in getattr(graph, what) if e.name not in no}
+            for graph, no in zip(graphs, held, strict=True)
+        )
+        if ours.keys() == theirs.keys():
             continue
-        if len(ours) != len(theirs) or not all(map(_alike, ours, theirs)):
+        if [*ours.values()] != [*theirs.values()]:
             raise UsageError(
-                f"the {what} of both models have other names, and do not agree in number, type and "
-                "rank: they cannot be compared"
+                f"the {what}s of both models have other names, and differ in number or type"
             )
-        found |= {b.name: a.name for a, b in zip(ours, theirs, strict=True) if a.name != b.name}
-        notes.append(f"{what} of other names are the same in their order")
+        found |= zip(theirs, ours, strict=True)
+        notes.append(f"{what}s of other names are the same in their order")
     return found, tuple(notes)
-
-
-def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    held = {each.name for each in model.graph.initializer}
-    return [each for each in model.graph.input if each.name not in held]
-
-
-def _alike(one: onnx.ValueInfoProto, other: onnx.ValueInfoProto) -> bool:
-    kinds = one.type.tensor_type, other.type.tensor_type
-    ranks = {len(each.shape.dim) for each in kinds if each.HasField("shape")}
-    return len({each.elem_type for each in kinds}) == 1 and len(ranks) < 2
-
-
-def _renamed(model: onnx.ModelProto, names: Mapping[str, str]) -> onnx.ModelProto:
-    """A copy with other names for tensors of its main graph; what has such a name gets another."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    clashing = {each: f"{each} (of the rewritten model)" for each in names.values()}
-    _rename(copy.graph, {**clashing, **names})
-    return copy
-
-
-def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
-        value.name = names.get(value.name, value.name)
-    for node in graph.node:
-        node.input[:] = [names.get(each, each) for each in node.input]
-        node.output[:] = [names.get(each, each) for each in node.output]
-        for each in node.attribute:
-            if each.HasField("g"):
-                _rename(each.g, names)
 
 
 def _proof(
     models: _Models,
     folders: tuple[Path | None, Path | None],
+    names: Names,
     domain: SizeDomain,
     trust: Trust | None,
     end: float,
@@ -226,19 +165,18 @@ def _proof(
     """The first proof that holds, or the last that does not; and the sizes that both take."""
     constants, found = Constants(), _open("nothing is known of the sizes")
     try:
-        if folders[0] == folders[1] and _are_same(*models) and not draws(models[0]):
+        if folders[0] == folders[1] and _are_same(*models) and not any(map(draws, models)):
             return Decision("proved"), domain
-        sides = "<original> ", "<rewritten> "
-        first, second = map(Plain, models, (constants,) * 2, sides, folders)
-        graphs = Graph.from_proto(first.model), Graph.from_proto(second.model)
-        domain = _common(*graphs, domain)
-        outputs = [(first.outputs[name], second.outputs[name]) for name in first.outputs]
-        is_anew = first.folded != second.folded
-        gemms = second.gemms if len(second.gemms) > len(first.gemms) else ()
-        given = (*graphs, outputs, constants, domain, trust)
-        every = proofs(*given, is_anew=is_anew, gemms=gemms, end=end)
+        first = Plain(models[0], constants, folders[0], {})
+        second = Plain(models[1], constants, folders[1], names)
+        ours, theirs = Graph.from_proto(first.model), Graph.from_proto(second.model)
+        domain = _common(ours, theirs, domain)
+        outputs = [(each, second.outputs[name]) for name, each in first.outputs.items()]
         dead = (_DEAD,) if second.dead - first.dead else ()
-        for found in every:
+        for each in analysed_domains(ours, domain):
+            terms, other = Terms(), Analysis(theirs, each.domain.extents(ours))
+            sides = Side(ours, each.analysis, terms), Side(theirs, other, terms)
+            found = Unifier(sides, constants, trust, end).verdict(outputs, each.domain)
             found = replace(found, assumptions=(*found.assumptions, *dead))
             if found.verdict == "proved" or time.monotonic() > end:
                 break
@@ -250,96 +188,78 @@ def _proof(
 
 def _are_same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
     """Whether two models are written alike, byte for byte."""
-    if len(one.graph.node) != len(other.graph.node):  # its size takes as long as its bytes
-        return False
-    first, second = (each.SerializeToString(deterministic=True) for each in (one, other))
-    return bool(first == second)
+    is_near = len(one.graph.node) == len(other.graph.node)  # its bytes take time
+    return is_near and len({e.SerializeToString(deterministic=True) for e in (one, other)}) == 1
 
 
 class _Search:
-    """Looks for inputs on which the models differ; `runs` agreed, `why` no more were made."""
+    """Looks for inputs on which models differ: `runs` agreed before, `why` no more were made."""
 
-    def __init__(self, sources: tuple[Source, Source], models: _Models, domain: SizeDomain) -> None:
-        self._sources, self._models, self._domain = sources, models, domain
-        self.runs, self.why = 0, ""
+    found: Counterexample | None = None
+    runs = 0
+    why = ""
 
-    def found(self, enough: float, end: float) -> Counterexample | None:
-        """The first, unless `enough` runs agreed before."""
-        limit, refused = max(end - time.monotonic(), 0.1), ""
+    def __init__(self, sources: _Sources, names: Names, draws: Iterator[_Drawn]) -> None:
+        """Takes the original's names of what has others in the rewritten model; runs nothing."""
+        self._sources, self._draws = sources, draws
+        self._theirs = {ours: name for name, ours in names.items()}
+
+    def look(self, enough: float, end: float) -> None:
+        """Goes on until some are found, enough runs agreed, or it is late."""
+        end, refused = min(end, time.monotonic() + _SEARCHING), ""
         try:
-            inputs = outline(self._models[0]).inputs
-            inputs = pinned(inputs, self._domain.declared, self._domain.given)
-            with pool.limited(limit), ExitStack() as opened:
-                before, after = (
-                    opened.enter_context(each) if isinstance(each, Session) else each
-                    for each in map(_opened, self._sources)
-                )
-                if isinstance(before, str):
-                    raise EngineError(before)
-                for fed, sizes in _draws(inputs):
-                    if time.monotonic() > end:
+            while self.runs < enough and (drawn := [*islice(self._draws, _CONFIRMED)]):
+                for (fed, sizes), before, after in self._ran(drawn, end):
+                    if before.late or after.late or time.monotonic() > end:
                         self.why = "the time was over"
-                        break
-                    wanted = _run(before, fed.feeds)
-                    if isinstance(wanted, str):
-                        refused = refused or f"{RUNTIME} does not run the original: {wanted}"
-                        continue
-                    one = self._difference(fed, sizes, before, wanted, _run(after, fed.feeds))
-                    if one is not None:
-                        return one
-                    self.runs += 1
-                    if self.runs >= enough:
-                        break
-        except (EngineError, UndrawableError) as error:
+                        return
+                    refused = refused or before.error
+                    self.found = None if before.error else self._other(fed, sizes, before, after)
+                    if self.found is not None:
+                        return
+                    self.runs += not before.error
+            if refused and not self.runs:
+                self.why = f"{RUNTIME} does not run the original: {refused}"
+        except Exception as error:  # such as inputs that cannot be drawn, or no runtime
             self.why = f"not run: {error}"
-        self.why = self.why or ("" if self.runs else refused)
-        return None
 
-    def _difference(
-        self,
-        fed: Draw,
-        sizes: Mapping[str, int],
-        before: Session | str,
-        wanted: Mapping[str, Array],
-        given: Mapping[str, Array] | str,
+    def _ran(self, drawn: Sequence[_Drawn], end: float) -> Iterator[tuple[_Drawn, Result, Result]]:
+        """What both models make of inputs."""
+        draws, others = [fed for fed, _ in drawn], list[Draw]()
+        for fed in draws:
+            named = {self._theirs.get(name, name): data for name, data in fed.feeds.items()}
+            others.append(replace(fed, feeds=named))
+        with pool.limited(max(end - time.monotonic(), 0.1)):
+            both = zip(self._sources, (draws, others), strict=True)
+            return zip(drawn, *(ask(*each, CPU, "off")[0] for each in both), strict=True)
+
+    def _other(
+        self, fed: Draw, sizes: Mapping[str, int], before: Result, after: Result
     ) -> Counterexample | None:
-        """What differs on some inputs; None where nothing does, or that is rounding."""
-        if isinstance(given, str):
-            said = f"the rewritten model does not run: {given}"
+        """What the rewritten model computes otherwise; None of nothing, or of rounding."""
+        if after.error:
+            said = f"the rewritten model does not run: {after.error}"
             return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
-        named = (name for name in wanted if name in given)
-        each = (compare(name, wanted[name], given[name]) for name in named)
-        differing = [found for found in each if not found.ok]
-        moved = _moved(before, fed) if differing else []
-        worst = next((found for found in differing if not _is_rounding(found, wanted, moved)), None)
-        if worst is None:
+        wanted, given = before.outputs, after.outputs
+        pairs = ((name, self._theirs.get(name, name)) for name in wanted)
+        seen = [compare(name, wanted[name], given[it]) for name, it in pairs if it in given]
+        differing = [each for each in seen if not each.ok]
+        moved = ask(self._sources[0], _nudged(fed), CPU, "off")[0] if differing else ()
+        found = next((e for e in differing if not _is_rounding(e, wanted, moved)), None)
+        if found is None:
             return None
-        found = validate_models(*self._sources, inputs=dict(fed.feeds))
-        mine = (
-            run for run in found.runs if (run.subject, run.optimisation) == ("rewritten", "off")
-        )
-        if all(run.ok for run in mine):
-            return None
-        with suppress(ModelError):
-            ours, theirs = map(Graph.from_proto, self._models)
-            found = replace(found, padding=tuple(padding_differences(ours, theirs)))
-        return Counterexample(
-            fed.label, sizes, worst.output, worst.detail, culprit(found), fed.feeds
-        )
+        where = ""
+        with suppress(OnnxpadError):  # of other names
+            told = validate_models(*self._sources, inputs=dict(fed.feeds))  # with one seed
+            if all(e.ok for e in told.runs if (e.subject, e.optimisation) == ("rewritten", "off")):
+                return None
+            ours, theirs = (Graph.from_proto(read_proto(each)) for each in self._sources)
+            where = culprit(replace(told, padding=tuple(padding_differences(ours, theirs))))
+        return Counterexample(fed.label, sizes, found.output, found.detail, where, fed.feeds)
 
 
-def _opened(source: Source) -> Session | str:
-    """A session, or why there is none; a LimitError if it does not load in time."""
-    try:
-        return open_session(source, folder=folder_of(source))
-    except LimitError:
-        raise
-    except EngineError as error:
-        return str(error)
-
-
-def _moved(before: Session | str, fed: Draw) -> list[Mapping[str, Array]]:
-    """What the original makes of inputs that are moved as far as rounding moves tensors inside."""
+def _nudged(fed: Draw) -> list[Draw]:
+    """Inputs once more, then moved as far as rounding moves tensors inside."""
     generator = np.random.default_rng(0)
 
     def nudged(data: Array) -> Array:
@@ -349,55 +269,39 @@ def _moved(before: Session | str, fed: Draw) -> list[Mapping[str, Array]]:
         return np.asarray(data * (1 + steps), data.dtype)
 
     feeds = ({name: nudged(data) for name, data in fed.feeds.items()} for _ in range(_NUDGED))
-    found = (_run(before, each) for each in feeds)
-    return [each for each in found if not isinstance(each, str)]
+    return [fed, *(replace(fed, feeds=each) for each in feeds)]
 
 
-def _is_rounding(
-    found: Comparison, wanted: Mapping[str, Array], moved: Sequence[Mapping[str, Array]]
-) -> bool:
+def _is_rounding(found: Comparison, wanted: Mapping[str, Array], moved: Sequence[Result]) -> bool:
     """Whether an output moves as far by rounding alone, as that of a Floor or ArgMax may."""
-    again = [compare(found.output, wanted[found.output], each[found.output]) for each in moved]
-    return bool(found.differing) and any(
-        not each.ok and not each.max_abs < found.max_abs / 2 for each in again
-    )
+    name = found.output
+    again = [compare(name, wanted[name], each.outputs[name]) for each in moved if not each.error]
+    far = [each for each in again if not each.ok and (found.differing or not each.differing)]
+    return any(not each.max_abs < found.max_abs / 2 for each in far)  # NaN is another shape
 
 
-def _run(session: Session | str, feeds: Mapping[str, Array]) -> Mapping[str, Array] | str:
-    """The outputs of a run, or why there are none; a LimitError if it does not end in time."""
-    if isinstance(session, str):
-        return session
-    try:
-        return tensors(session.run(feeds))
-    except LimitError:
-        raise
-    except EngineError as error:
-        return str(error)
-
-
-def _draws(inputs: Sequence[Input]) -> Iterator[tuple[Draw, dict[str, int]]]:
+def _draws(models: _Models, names: Names, domain: SizeDomain) -> Iterator[_Drawn]:
     """Inputs to run on with their sizes, small ones first, then those that a user would take."""
-    seen = list[tuple[dict[str, int], Mapping[str, int]]]()
-    open_ = ((dim, each.sizes) for each in inputs for dim in each.shape)
-    admitted = {dim: sizes.get(dim) for dim, sizes in open_ if isinstance(dim, str)}
+    if names and any(map(draws, models)):
+        raise UndrawableError("models of other names draw numbers")
+    ours, theirs = (outline(each).inputs for each in models)
+    inputs = pinned(ours, domain.declared, domain.given)
+    ranks = {(each.name, len(each.shape)) for each in inputs}
+    shapes = {names.get(each.name, each.name): each.shape for each in theirs}
+    fixed = {name: shape for name, shape in shapes.items() if (name, len(shape)) in ranks}
+    inputs, seen = pinned(inputs, fixed, domain.given), list[Choice]()
+    dims = {d: e.sizes.get(d, OPEN_SIZES) for e in inputs for d in e.shape if isinstance(d, str)}
+    places = [(place % 2, dim, sizes) for place, (dim, sizes) in enumerate(dims.items())]
     small = (
-        {dim: _near(admitted[dim], n + place % 2 * more) for place, dim in enumerate(admitted)}
-        for n in _SIZES
-        for more in (0, 1)
+        {dim: sizes.value(min(n + odd * more, sizes.count) - 1) for odd, dim, sizes in places}
+        for n, more in product(_SIZES, (0, 1))
     )
     for sizes, values in chain(((each, {}) for each in small), choices(inputs)):
         if (sizes, values) in seen:
             continue
         seen.append((sizes, values))
         for seed, again in ((0, False), (1, True)):
-            try:
+            with suppress(UndrawableError):
                 fed = draw(inputs, sizes, seed, values, again=again)
-            except UndrawableError:
-                continue
-            if all(each.size <= _MOST for each in fed.feeds.values()):
-                yield fed, sizes
-
-
-def _near(admitted: Sizes | None, size: int) -> int:
-    """The admitted size that is the `size`th, or `size` where all are."""
-    return size if admitted is None else admitted.value(min(size - 1, admitted.count - 1))
+                if all(each.size <= _MOST for each in fed.feeds.values()):
+                    yield fed, sizes

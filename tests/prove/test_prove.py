@@ -12,7 +12,7 @@ import pytest
 import onnxpad
 from onnxpad.proving.verdict import decide
 from tests.report.test_json_schema import check
-from tests.support import MODELS, one, onnxpad_runs, parsed
+from tests.support import MODELS, one, onnxpad_runs, parsed, session
 
 W = f"float[4, 3, 3, 3] w = {{{', '.join(str(n % 7 - 3) for n in range(108))}}}"
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 2}"
@@ -25,10 +25,8 @@ SHIFT = "float[3, 1, 1] t = {1, 2, 3}, float[4, 1, 1] u = {1, 2, 3, 4}"
 
 
 def pair(before: str, after: str, initializers: str, inputs: str = IMAGE) -> tuple[Any, Any]:
-    return (
-        one(before, inputs=inputs, initializers=initializers),
-        one(after, inputs=inputs, initializers=initializers),
-    )
+    first, other = (one(e, inputs=inputs, initializers=initializers) for e in (before, after))
+    return first, other
 
 
 SAME = {
@@ -52,18 +50,9 @@ SAME = {
         "a = Identity (x) b = Dropout (a) y = Relu (b)",
         "dead = Neg (x) y = Relu (x)",
     ),
-    "transposes cancel": (
-        f"a = {TURN} (x) z = {TURN} (a) y = Abs (z)",
-        "y = Abs (x)",
-    ),
-    "one of two like nodes": (
-        "a = Relu (x) b = Relu (x) y = Add (a, b)",
-        "a = Relu (x) y = Add (a, a)",
-    ),
-    "operands are exchanged": (
-        "a = Relu (x) b = Neg (x) y = Add (a, b)",
-        "a = Relu (x) b = Neg (x) y = Add (b, a)",
-    ),
+    "transposes cancel": (f"a = {TURN} (x) z = {TURN} (a) y = Abs (z)", "y = Abs (x)"),
+    "one of two like": ("a = Relu (x) b = Relu (x) y = Add (a, b)", "a = Relu (x) y = Add (a, a)"),
+    "operands exchanged": ("a = Relu (x) y = Add (a, x)", "a = Relu (x) y = Add (x, a)"),
     "amounts are computed from constants": (
         "two = Constant <value = int64[1] {2}> () q = Mul (p, two) a = Pad (x, q) y = Conv (a, w)",
         "y = Conv <pads = [2, 2, 4, 4]> (x, w)",
@@ -119,17 +108,11 @@ def test_what_differs_is_refuted_by_inputs(case: str) -> None:
     assert found.exit_code == 3
     assert seen is not None
     assert max(seen.sizes.values()) <= 4, "the smallest that shows it"
-    values = [session.run(None, dict(seen.feeds)) for session in map(_session, models)]
+    values = [session(model).run(None, dict(seen.feeds)) for model in models]
     assert any(
         one.shape != other.shape or not np.allclose(one, other, atol=1e-4)
         for one, other in zip(*values, strict=True)
     )
-
-
-def _session(model: onnx.ModelProto) -> Any:
-    from tests.support import session
-
-    return session(model)
 
 
 def test_an_open_model_is_proved_for_the_sizes_that_the_other_declares() -> None:
@@ -210,13 +193,26 @@ def test_what_is_almost_the_same_is_not_proved(case: str) -> None:
     assert decide(*models, runs=False).verdict == "undecided"
 
 
-def test_constants_of_other_opsets_are_others() -> None:
-    text = "g (float[2, 2] x) => (float[2, 2] y) <float[2, 2, 1] c = {1, 2, 3, 4}> "
-    text += "{ s = Softmax <axis = 0> (c) d = Squeeze (s) y = Add (x, d) }"
-    models = [onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {n}]> {text}')
-              for n in (11, 13)]  # fmt: skip
+def test_other_opsets_are_compared_where_they_say_the_same() -> None:
+    def at(opset: int, nodes: str) -> Any:
+        text = f'<ir_version: 7, opset_import: ["": {opset}]> g (float[2, 2] x) => (float[2, 2] y) '
+        return onnx.parser.parse_model(text + f"<float[2, 2, 1] c = {{1, 2, 3, 4}}> {{ {nodes} }}")
+
+    models = [at(n, "s = Softmax <axis = 0> (c) d = Squeeze (s) y = Add (x, d)") for n in (11, 13)]
     assert decide(*models, runs=False).verdict == "undecided"
     assert onnxpad.prove(*models).verdict.verdict == "refuted"
+    models = [at(n, "r = Relu (x) a = Add (r, x) y = MatMul (a, x)") for n in (13, 17)]
+    assert decide(*models, runs=False).verdict == "proved"
+
+
+def test_a_sparse_initializer_is_a_dense_one() -> None:
+    node = "y = MatMul (x, w)"
+    dense, sparse = pair(node, node, "float[2, 2] w = {0, 3, 0, 1}", "float[n, 2] x")
+    tensor, held = onnx.helper.make_tensor, sparse.graph.sparse_initializer.add(dims=[2, 2])
+    held.values.CopyFrom(tensor("w", onnx.TensorProto.FLOAT, [2], [3, 1]))
+    held.indices.CopyFrom(tensor("", onnx.TensorProto.INT64, [2], [1, 3]))
+    del sparse.graph.initializer[:]
+    assert decide(dense, sparse, runs=False).verdict == "proved"
 
 
 def test_a_rewrite_that_does_not_load_is_refuted_only_where_the_original_runs() -> None:
