@@ -150,8 +150,7 @@ class Plain:
         self._constants, self._folder, self._nodes = constants, folder, list[NodeProto]()
         self._imports = model.opset_import
         self._opsets = {normal_domain(each.domain): each.version for each in self._imports}
-        self._made: dict[str, NodeProto] = {}
-        self.dead = Counter[object]()
+        self.dead, self._made = Counter[object](), dict[str, NodeProto]()
         graph, names, given = model.graph, dict[str, str](), dict[str, str]()
         usual = {each.name: each for each in graph.initializer}
         inputs = [e for e in graph.input if model.ir_version >= 4 or e.name not in usual]
@@ -297,15 +296,15 @@ class Plain:
     def _folded(self) -> list[NodeProto]:
         """The nodes with what scales and shifts the channels of a Conv in its weights.
 
-        Only where nothing else reads what that gives. All of a chain is computed in float64, and
-        rounded once.
+        Only where nothing else reads more of that than its shape. All of a chain is computed in
+        float64, and rounded once.
         """
         constants, gone = self._constants, set[int]()
-        uses = Counter([*_reads(self._nodes), *self.outputs.values()])
-        readers = {each: node for node in self._nodes for each in node.input}
+        shapes = [e for e in self._nodes if (e.op_type, e.domain) == ("Shape", "")]  # stay alike
+        uses = Counter([*_reads(self._nodes), *self.outputs.values()]) - Counter(_reads(shapes))
+        readers = {e: node for node in self._nodes if node.op_type != "Shape" for e in node.input}
         for node in (e for e in self._nodes if (e.op_type, e.domain) == ("Conv", "")):
-            weights, *more = map(constants.array, node.input[1:])
-            bias = np.zeros(1) if not more else more[0]
+            weights, bias, *_ = *map(constants.array, node.input[1:]), np.zeros(1)
             if weights is None or bias is None or weights.dtype.name not in _FLOATS:
                 continue
             factor, b = np.ones(len(weights)), np.broadcast_to(bias, len(weights)).astype(float)
@@ -321,7 +320,9 @@ class Plain:
                 recipe.append((reader.op_type, *read, *map(_exact, reader.attribute)))
                 gone.add(id(reader))
                 node.output[0] = reader.output[0]
-            if len(recipe) > 1 + len(more):
+                for shape in (each for each in shapes if each.input[0] == last):
+                    shape.input[0] = node.output[0]
+            if len(recipe) > len(node.input) - 1:
                 w = weights * factor.reshape(-1, *[1] * (weights.ndim - 1))
                 del node.input[1:]
                 for each, size in ((w, greatest(w)), *[(b, parts)] * bool(b.any())):
@@ -382,9 +383,8 @@ def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
 def first_like(op: str, version: int) -> int:
     """The first version of an operator that is specified in the same words, for fewer types."""
     before = schema_of(op, version - 1)[0]
-    return (
-        first_like(op, before) if before and _words(op, before) == _words(op, version) else version
-    )
+    is_like = before and _words(op, before) == _words(op, version)
+    return first_like(op, before) if is_like else version
 
 
 def _words(op: str, version: int) -> tuple[object, ...]:

@@ -227,6 +227,9 @@ def test_what_was_folded_is_an_assumption() -> None:
     folds = "c = Conv (x, w) y = Mul (c, two)"
     (told,) = onnxpad.prove(*pair(folds, "y = Conv (x, v)", held)).verdict.assumptions
     assert "at most 0.0 units" in told
+    sized = f"{folds} s = Shape (c) r = ConstantOfShape (s) z = Add (y, r)"
+    other = "y = Conv (x, v) s = Shape (y) r = ConstantOfShape (s) z = Add (y, r)"
+    assert onnxpad.prove(*pair(sized, other, held)).verdict.verdict == "proved"
     alike = pair(folds, "z = Identity (x) c = Conv (z, v) y = Mul (two, c)", held)
     assert onnxpad.prove(*alike).verdict.assumptions == ()
 
