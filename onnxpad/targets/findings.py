@@ -83,8 +83,8 @@ def _finding(
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
     writing = "padding mends it (onnxpad docs passes)" if cell.limit else f"{_BETTER}{beside}"
-    others = [(each, target.cell(each)) for each in tried if each != form and not mends]
-    if others := [(each, other) for each, other in others if other is not cell]:
+    others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
+    if others and not mends:
         facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
         rows = [(*each, _helps(placed._replace(form=each[0]), each[1])) for each in others]
         near, other, may_help = min(rows, key=lambda row: (grade(row[1]), "options" not in row[2]))
@@ -106,20 +106,19 @@ def _finding(
 
 def _helps(placed: Placed, cell: Cell, *, mends: bool = False) -> dict[str, Any]:
     """Options that may mend it, if any: sizes, beside the axes, and whom to trust."""
-    context, node = placed.context, placed.node
-    op, words, found = context.read(node), context.sites.wording, list[str]()
-    facts = dict[str, Any]()
+    context, node, facts, found = placed.context, placed.node, dict[str, Any](), list[str]()
+    op, *around = map(context.read, (node, *placed.nodes))
+    words = context.sites.wording
     is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
     is_open |= any(False in cell.when.get(name, ()) for name in ("sized", "batched"))
     option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
         found += [option] * bool(option)
     else:
-        read = map(context.read, (node, *placed.nodes))
-        open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
+        pads = [e for e in (op, *around) if isinstance(e, PadOp) and e.constant_amounts is None]
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
+        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
             axes = words.places(shape if "batched" in cell.when else shape[2:])
             facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]

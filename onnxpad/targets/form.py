@@ -258,12 +258,11 @@ def _of_pads(
     read = [pad for node in nodes if isinstance(pad := context.pad(node), PadOp)]
     between = [str(node.op) for node in front.pads[0][1:] if not is_pad(graph, node)]
     later = graph.opset >= 11
-    given = [[each for each in node.inputs[1:4] if each.name] for node in nodes if later]
-    amounts = [each for tensors in given for each in tensors[:1]]
-    constants = [graph.constant(each) is not None for each in chain(*given)]
-    source = "constant-node" if any(each.producer for each in chain(*given)) else "constant"
+    given = [each for node in nodes if later for each in node.inputs[1:4] if each.name]
+    known = [each for each in given if graph.constant(each) is not None]
+    source = "constant-node" if any(each.producer for each in given) else "constant"
     return {
-        "pad": source if all(constants) else "computed",
+        "pad": source if known == given else "computed",
         "mode": min({pad.mode for pad in read} - {"constant"}, default="constant"),
         "outer": _side(numbers_of(front.amounts)),
         "outer_amount": _amount(numbers_of(front.amounts)),
@@ -271,7 +270,7 @@ def _of_pads(
         "beyond": is_padded(others),
         "fill": _fill(context, nodes[0]),
         "axes": later and any(node.operand(3) is not None for node in nodes),
-        "raw": any(graph.is_raw(each) for each in amounts if graph.constant(each) is not None),
+        "raw": any(graph.is_raw(e) for node in nodes for e in node.inputs[1:2] if e in known),
         "between": "+".join(each for each in between if each not in {op, "Identity"}),
     }
 
