@@ -109,7 +109,7 @@ def at_targets(run: Run) -> Iterable[Finding]:
     """The padding that targets asked for do not take; the run writes each as they need it."""
     if not run.options.is_for_targets:
         return ()
-    from onnxpad.targets.choose import choose
+    from onnxpad.targets.choose import choose, targets_of
     from onnxpad.targets.findings import findings_before
 
-    return findings_before(choose(run))
+    return findings_before(targets_of(run.options), choose(run))

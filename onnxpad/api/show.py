@@ -20,7 +20,7 @@ from onnxpad.process import gc_paused
 from onnxpad.report import ShowResult
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run
-from onnxpad.targets.choose import choose
+from onnxpad.targets.choose import choose, targets_of
 from onnxpad.targets.findings import findings_before
 
 
@@ -70,7 +70,9 @@ def show(
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
         try:
-            untaken = findings_before(choose(run)) if options.is_for_targets else ()
+            untaken = (
+                findings_before(targets_of(options), choose(run)) if options.is_for_targets else ()
+            )
             findings = [*run.find(conventions), *untaken]
         except ModelError as error:
             problem = str(error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -19,7 +19,7 @@ from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.pads import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.rewrite.registry import every_pass
-from onnxpad.rewrite.run import Passes, Run
+from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import TAKEN, Cell, Target
@@ -49,8 +49,7 @@ _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
 """The options that ask for a way to write, and the forms that they are about."""
 
 Forms = Mapping[tuple[str, str], Form]  # those of a model by the keys of each padding
-Replies = tuple[tuple[Target, Cell], ...]  # the fate of a form at each target
-Fate = tuple[Placed, Replies, Replies, Collection[Form]]  # as it came, is written, was tried
+Fate = tuple[Placed, Form | None, Collection[Form]]  # as it came, as it is written, as tried
 
 _SPELLED: Mapping[str, tuple[str, set[object], object]] = {  # a field, what it is, and becomes
     "kernel_shape": ("kernel_shape", {False}, True), "write_pads": ("silent", {True}, False),
@@ -77,16 +76,16 @@ def targets_of(options: Options) -> tuple[Target, ...]:
 
 
 @lru_cache(4096)  # models have few forms, and most of them at many nodes
-def answers_to(form: Form | None, *, targets: tuple[Target, ...]) -> Replies:
+def answers_to(form: Form | None, targets: tuple[Target, ...]) -> tuple[Cell, ...]:
     """The answers of targets for a form; None stands for a padding that is gone."""
-    return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
+    return tuple(TAKEN if form is None else each.cell(form) for each in targets)
 
 
 @lru_cache(4096)
 def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
     """The spellings with which targets that do not take a form may answer otherwise."""
     found = dict[str, str]()
-    for target, cell in answers_to(form, targets=targets):
+    for target, cell in zip(targets, answers_to(form, targets), strict=True):
         for name, (field, given, after) in _SPELLED.items():
             if cell.verdict != "right" and getattr(form, field) in given:
                 other = target.cell(replace(form, **{field: after}))
@@ -134,12 +133,8 @@ def choose(run: Run) -> list[Fate]:
         trials.kept = replace(trials.kept, spelling=said)
         for each in (*vain, *kept):
             each.wanted = trials.kept
-    run.write_each(trials.wants, _passes(run.options))
-    told = partial(answers_to, targets=trials.targets)
-    return [
-        (each, told(each.form), told(_found(last, each.keys)), trials.tried[each.keys])
-        for each in given
-    ]
+    run.write_each(trials.wants, trials.passes)
+    return [(each, _found(last, each.keys), trials.tried[each.keys]) for each in given]
 
 
 class _Trials:
@@ -158,23 +153,26 @@ class _Trials:
         self.spelling = _consistent({"constant_amounts", *listed})
         self.kept = replace(KEPT, spelling=self.spelling & _PROTECTING)
         self._implied = () if run.options.target_only or own in self.targets else (own,)
+        passes = (*every_pass(), *[SpellPadding] * run.options.rewrites(SpellPadding.code))
+        unwanted = {GuardPad} if run.options.target_only else set()  # what protects a `Pad`
+        self.passes = tuple(each for each in passes if each not in unwanted)
 
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
 
         What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        own = (grade(cell) for _, cell in answers_to(form, targets=self._implied))
-        found = [grade(cell) for _, cell in answers_to(form, targets=self.targets)]
+        own = map(grade, answers_to(form, self._implied))
+        found = [*map(grade, answers_to(form, self.targets))]
         return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
         """Paddings by the nodes that they share; they stay as they came."""
         groups: dict[str, list[Placed]] = {}
         for each in found:
-            near = {id(groups[name]): groups[name] for name in _names([each]) if name in groups}
+            near = {id(groups[name]): groups[name] for name in each.names if name in groups}
             joined = [*chain.from_iterable(near.values()), each]
-            groups |= dict.fromkeys(_names(joined), joined)
+            groups |= {name: joined for placed in joined for name in placed.names}
         self.wants = dict.fromkeys(groups, self.kept)
         distinct = {id(each): each for each in groups.values()}.values()
         return [_Group(each, self) for each in distinct]
@@ -184,7 +182,7 @@ class _Trials:
         mark = self._run.graph.mark()
         trial = Run(self._run.graph, self._run.options, domain=self._run.domain)
         trial.barred = self._run.barred
-        trial.write_each({} if usual else self.wants, _passes(self._run.options), usual)
+        trial.write_each({} if usual else self.wants, self.passes, usual)
         trial.edit()
         found = [*forms_of(trial.left)]
         forms = {key: each.form for each in reversed(found) for key in each.keys}
@@ -200,7 +198,7 @@ class _Group:
 
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
-        self.names, self.wanted = {*_names(found)}, trials.kept
+        self.names, self.wanted = {name for each in found for name in each.names}, trials.kept
         self._keys, self._trials = [each.keys for each in found], trials
         for each in found:
             trials.tried[each.keys][each.form] = None
@@ -236,14 +234,6 @@ def _found(forms: Forms, keys: Iterable[tuple[str, str]]) -> Form | None:
     return next((forms[key] for key in keys if key in forms), None)
 
 
-def _names(found: Iterable[Placed]) -> Iterator[str]:
-    """The unique names of the outputs of the nodes of paddings."""
-    for placed in found:
-        for node in (placed.node, *placed.nodes):
-            named = filter(None, (each.name for each in node.outputs))
-            yield from map(placed.context.graph.unique, named)
-
-
 def asked_of(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
     given = {name: getattr(options, name) for name in _CONCERNED}
@@ -265,9 +255,3 @@ def _consistent(spelling: Set[str]) -> frozenset[str]:
     """Spellings of which none undoes another; an empty third input is neither there nor absent."""
     insisted = spelling | ({"no_empty_fill"} if spelling & {"value", "no_value"} else set())
     return frozenset(insisted - ({"no_value"} if "value" in insisted else set()))
-
-
-def _passes(options: Options) -> Passes:
-    """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
-    passes = (*every_pass(), *[SpellPadding] * options.rewrites(SpellPadding.code))
-    return tuple(each for each in passes if each is not GuardPad or not options.target_only)
