@@ -152,20 +152,18 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
 
 
 def options_for(
-    asked: Asked, model: Path | bytes, known: dict[Path, Any] | None = None
+    asked: Asked, model: Path, known: dict[Path, Any] | None = None
 ) -> tuple[dict[str, Any], Configured | None]:
     """The options of `Options` for a model, as typed or else as its configuration has them.
 
-    Also what that says of them, None without one, as of bytes. Calls for several models share the
+    Also what that says of them, None without one. Calls for several models share the
     configurations that are `known` by their folders.
 
     Raises:
         UsageError: As for `options_given`, or a configuration is not as it should be.
     """
     given = options_given(asked)
-    if isinstance(model, bytes) or not any(
-        os.path.lexists(folder / name) for folder in above(model) for name in FILES
-    ):
+    if not any(os.path.lexists(folder / name) for folder in above(model) for name in FILES):
         return given, None
     from onnxpad.cli.configuration import configured
 
