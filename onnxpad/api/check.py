@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Unpack
 
+from msgspec.structs import replace
+
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import OnnxpadError
@@ -19,6 +21,7 @@ from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, View
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
+from onnxpad.rewrite.scopes import contexts
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
@@ -111,5 +114,8 @@ def at_targets(run: Run) -> Iterable[Finding]:
         return ()
     from onnxpad.targets.choose import choose, targets_of
     from onnxpad.targets.findings import findings_before
+    from onnxpad.targets.form import forms_of
 
-    return findings_before(targets_of(run.options), choose(run))
+    fates, undeclared = choose(run), replace(run.domain, declared={})
+    filed = contexts(run.graph.pristine(), run.options, undeclared) if run.domain.declared else ()
+    return findings_before(targets_of(run.options), fates, forms_of(filed))

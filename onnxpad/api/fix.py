@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import Arrays, ModelSource, Progress, Source, require_timeout
-from onnxpad.errors import RUNTIME, UsageError, and_list
+from onnxpad.errors import RUNTIME, UsageError, and_list, counted
 from onnxpad.finding import Assumption, Change, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, suggesting
@@ -40,10 +40,12 @@ class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=Tr
 
         It is if it is unchanged, agrees with the original, or is a repair: the original does not
         run because of an operator that was changed, and the specification certifies every change. A
-        changed model that was not validated, or not compared for another reason, is never ok.
+        changed model that was not validated, or not compared for another reason, is never ok, nor
+        one with padding that a target asked for computes wrongly, or rejects.
         """
         if not self.changed or (self.validation is not None and self.validation.ok):
-            return ""
+            left = counted(len({each.node for each in self.untaken}), "padding")
+            return f"{left} left that a target does not take" if self.untaken else ""
         if self.validation is None:
             return "not validated: no validation was asked for"
         from onnxpad.validation.result import why_not

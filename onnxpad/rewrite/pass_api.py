@@ -203,6 +203,11 @@ class Context:
 
         return tuple(filter(is_free, refusal.options))
 
+    @property
+    def in_function(self) -> bool:
+        """Whether it is a function, or in the body of a node there."""
+        return self.outer.in_function if self.outer else not self.graph.is_main
+
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
         return self.graph.place_of(node)

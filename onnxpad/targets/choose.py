@@ -24,9 +24,9 @@ from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import TAKEN, Cell, Target
 
-_ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
-_LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
-"""How well a form is taken. What has a limit stays."""
+_ORDER = ("right", "limit", "fallback", "unknown", "rejected", "wrong")
+_RIGHT, _LIMIT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
+"""How well a form is taken; nothing becomes what has a limit."""
 
 _NEVER = [1 << 30]
 _WAYS = (  # to write a padding, the least rewriting first
@@ -95,7 +95,7 @@ def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
 
 
 def grade(cell: Cell) -> int:
-    """How well a form is taken, the best first; what no padding mends does not count."""
+    """How well a form is taken, the best first; what no padding is said to mend is tried."""
     return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
@@ -164,7 +164,7 @@ class _Trials:
         """
         own = map(grade, answers_to(form, self._implied))
         found = [*map(grade, answers_to(form, self.targets))]
-        return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
+        return found + [_WRONG if each == _REJECTED else _RIGHT for each in own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
         """Paddings by the nodes that they share; they stay as they came."""
@@ -224,7 +224,7 @@ class _Group:
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
         rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
-            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
+            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT != was:
                 return _NEVER
         return sorted(rows, reverse=True)
 

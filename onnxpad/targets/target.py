@@ -47,6 +47,11 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     least: int = field(default=-1, name="min")
     most: int = field(default=1 << 30, name="max")
 
+    def __post_init__(self) -> None:
+        """Refuses ends between which no number is."""
+        if self.least > self.most:
+            raise ValueError(f"'min' {self.least} is above 'max' {self.most}")
+
     def __contains__(self, value: object) -> bool:
         """Whether a number, or each of another range, is one of them."""
         if isinstance(value, Range):
@@ -146,8 +151,14 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
     def precedes(self, other: Cell) -> bool:
-        """Whether it is about fewer forms than another cell, known as well, by their conditions."""
+        """Whether it is about fewer forms than another cell, known as well, by their conditions.
+
+        Raises:
+            ValueError: Both are about the same forms, and do not agree.
+        """
         both = self.measured == other.measured and self._within(other)
+        if both and other._within(self) and len({self.verdict, other.verdict, "unknown"}) > 2:
+            raise ValueError(f"two cells differ in what becomes of {self.text}")
         return both and not other._within(self)
 
     def _within(self, other: Cell) -> bool:

@@ -295,9 +295,9 @@ def test_what_a_padding_means_is_asked_for_where_engines_disagree(target: Any) -
         (['auto_pad = "SAME_UPPER" -> rejected'], UNKNOWN, {}, False, ["PAD704"], 1),
         (['auto_pad = "SAME_UPPER" -> rejected'], UNKNOWN, {"style": "fold"}, True, ["PAD706"], 0),
         (['auto_pad = "NOTSET" -> right'], "", {}, True, [], 0),
-        # What no writing mends stays; a limit of the target is none, nor what lacks the operator.
+        # What no writing mends stays; what has a limit is tried, and nothing becomes so.
         (['op = "Conv" -> wrong'], REST, {}, False, ["PAD703"], 1),
-        (['auto_pad = "SAME_UPPER" -> rejected"\nlimit = true\n#'], REST, {}, False, ["PAD704"], 1),
+        (['auto_pad = "SAME_UPPER" -> rejected"\nlimit = true\n#'], REST, {}, True, [], 0),
         (['auto_pad = "SAME_UPPER" -> wrong', 'op = "Conv" -> rejected"\nlimit = true\n#'], REST,
          {}, False, ["PAD703"], 1),
         (['auto_pad = "SAME_UPPER" -> rejected', 'pads = "end" -> wrong"\nlimit = true\n#'], REST,
@@ -317,6 +317,7 @@ def test_what_is_better_than_what(
     npu = target(*cells, rest=rest)
     result = onnxpad.fix(before, target=npu, **options)
     assert (result.changed, codes(result), result.exit_code) == (changed, told, code)
+    assert result.ok is not bool(code)
     if not changed:
         found = [each for each in onnxpad.check(before, target=npu).findings if each.code > "PAD7"]
         assert [(each.code, each.fixable) for each in found] == [(told[0], False)]
@@ -404,6 +405,10 @@ def test_options_narrow_like_another_target(target: Any) -> None:
     assert nodes(onnxpad.fix(before, target=npu).model) == ["Conv(pads=[0,0,1,1])"]
     padded = onnxpad.fix(before, target=npu, style="pad")
     assert nodes(padded.model) == ["Pad()", "Conv()"]
+    assert [padded.options.style_asked, onnxpad.fix(before, target=npu).options.style_asked] == [
+        "pad",
+        "keep",
+    ]
     taken = model("z = Pad (x, p)\ny = Conv (z, w)")
     assert not onnxpad.fix(taken, target=target()).changed
     folded = onnxpad.fix(taken, target=target(), style="fold")
@@ -545,6 +550,16 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
     assert not codes(mended)
+    # As its file has it, whatever sizes are given; and all sizes are named at once.
+    npu = target("sized = false -> rejected", "batched = false -> rejected")
+    for sizes, is_mended in (({"h": 8, "w": 8}, False), ({"n": 1, "h": 8, "w": 8}, True)):
+        (found,) = onnxpad.check(before, target=npu, dims=sizes).findings
+        assert (found.code, found.fixable) == ("PAD704", is_mended)
+    gains = onnxpad.fix(before, target=npu, validate=False).next
+    assert gains is not None
+    assert gains.option == "--dim n=1 --dim h=224 --dim w=224"
+    mended = onnxpad.fix(before, target=npu, **gains.keywords)
+    assert not onnxpad.check(mended.model, target=npu).findings
 
 
 def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> None:
@@ -613,8 +628,22 @@ def test_the_restrictions_in_the_manual_are_met(tmp_path: Path) -> None:
 
 def test_the_source_of_a_cell_with_a_note_is_told(target: Any) -> None:
     before, npu = model("y = Pad (x, p)"), target('op = "Pad" -> rejected"\nnote = "none"\n#')
-    for result in (onnxpad.check(before, target=npu), onnxpad.show(before, "y", target=npu)):
-        assert "; source: its manual" in " ".join(str(result).split())
+    (found,) = onnxpad.check(before, target=npu, strict=True).findings
+    assert "none [read: its manual]" in found.reason
+    assert "with the given strict" in found.reason
+
+
+def test_sizes_that_calls_of_a_function_have_ask_for_inlining(target: Any) -> None:
+    before = parsed(
+        f"""<ir_version: 9, opset_import: ["" : 17, "a" : 1]>
+        g ({X}, float[1, 2, 6, 6] z) => (float[1, 2, ?, ?] y, float[1, 2, ?, ?] u)
+        {{ y = a.pool (x) u = a.pool (z) }}
+        <domain: "a", opset_import: ["" : 17]> pool (x) => (y) {{ y = MaxPool <{K3}> (x) }}"""
+    )
+    npu = target("sized = false -> rejected")
+    (found,) = onnxpad.check(before, target=npu).findings
+    assert "onnx.inliner" in found.reason
+    assert not onnxpad.check(onnx.inliner.inline_local_functions(before), target=npu).findings
 
 
 def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:
@@ -679,7 +708,7 @@ def test_a_pad_is_protected_as_spellings_allow(
         result = onnxpad.fix(before, **options)
         assert alone == result.model
         pad, pool = result.model.graph.node
-        assert result.ok
+        assert result.ok is ("PAD704" not in told)
         assert [each or "empty" for each in pad.input[1:]] == written[:-1]
         assert attributes(pool).get("auto_pad", b"").decode() == written[-1]
         assert not onnxpad.fix(result.model, **options).changes

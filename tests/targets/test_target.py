@@ -67,7 +67,6 @@ PADDED = "op = 'Conv', pads = 'end'"
         (["op = ['Pad', 'Conv'] -> right", f"{PADDED} -> rejected"], END, "rejected"),
         (["stride = { max = 3 } -> right", "stride = { min = 1, max = 2 } -> wrong"], END, "wrong"),
         (["stride = { min = 1 } -> right", "stride = [1, 2] -> wrong"], END, "wrong"),
-        (["-> right", "-> fallback", f"{PADDED} -> rejected"], END, "rejected"),
         (["-> right", f"{PADDED} -> right", f"{PADDED}, stride = 1 -> wrong"], END, "wrong"),
         (["-> right", f"{PADDED}, domain = 'a' -> wrong"], END, "right"),
         (["op = 'Conv' -> right", "pads = 'end' -> rejected"], END, "right"),
@@ -183,9 +182,14 @@ def test_every_alias_is_a_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("trct", "'tract'"), ("qqqqqq", "onnxpad targets"), ("", ".toml")]
+    ("name", "meant"),
+    [("trct", "'tract'"), ("qqqqqq", "onnxpad targets"), ("", ".toml"), ("npu", "'npu.toml'")],
 )
-def test_a_name_that_nothing_has(name: str, meant: str) -> None:
+def test_a_name_that_nothing_has(
+    name: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("npu.toml").touch()
     with pytest.raises(UsageError) as error:
         load(name)
     assert repr(name) in str(error.value)
@@ -231,6 +235,8 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (BARE + CELL + 'when = { dtype = ["int8", "half"] }\n', "half"),
         (BARE + CELL + "when = { rank = [2, true] }\n", "rank"),
         (BARE + CELL + "when = { rank = { mni = 2 } }\n", "mni"),
+        (BARE + CELL + "when = { rank = { min = 3, max = 2 } }\n", "above"),
+        (BARE + CELL + "when = {}\n" + CELL.replace("wrong", "right") + "when = {}\n", "differ"),
         (BARE + CELL + "when = { rank = { min = false } }\n", "rank"),
         (BARE + CELL + "when = { op = [] }\n", "op"),
         (BARE + CELL + 'when = { op = ["Pad", "Foo"] }\n', "Foo"),
