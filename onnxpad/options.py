@@ -126,13 +126,7 @@ class Options(Struct, frozen=True, kw_only=True):
     @property
     def style_asked(self) -> str:
         """The style, and `keep` where nobody chose one and targets decide."""
-        decide = self.is_for_targets and isinstance(self.style, Unasked)
-        return KEPT.style if decide else self.style
-
-    @property
-    def makes_symmetric(self) -> bool:
-        """Whether pads of transposed convolutions become equal at both ends."""
-        return self.symmetric_transpose or self.style == "symmetric"
+        return KEPT.style if self.is_for_targets and isinstance(self.style, Unasked) else self.style
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -114,7 +114,8 @@ class Context:
         asked = self.user_options
         is_pad = asked.style == "pad"  # where even size-dependent padding goes into a Pad
         dynamic = "pad" if dynamic == "keep" and is_pad else dynamic
-        self._usual = Wanted(asked.style, dynamic, asked.no_ceil, asked.makes_symmetric)
+        is_symmetric = asked.symmetric_transpose or asked.style == "symmetric"
+        self._usual = Wanted(asked.style, dynamic, asked.no_ceil, is_symmetric)
         computes = "--style pad" if is_pad else "--dynamic pad"
         self.asks_to_compute = computes if dynamic == "pad" else ""
 
@@ -202,11 +203,6 @@ class Context:
             return not any(label in given.named or tensor in shaped for label, tensor in axes)
 
         return tuple(filter(is_free, refusal.options))
-
-    @property
-    def in_function(self) -> bool:
-        """Whether it is a function, or in the body of a node there."""
-        return self.outer.in_function if self.outer else not self.graph.is_main
 
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""

@@ -29,6 +29,8 @@ _PAGE = """Padding where a target {does}.
 
 ## What it does
 With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
+For the rest try other sizes (`--dim`), your own pass (`onnxpad docs passes`), or another model that
+you compare by `onnxpad validate` and `prove`.
 ## Why it matters
 An importer stops, goes on with other numbers, or copies data to another provider and back.
 ## Example
@@ -53,18 +55,14 @@ REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False)
 def findings_before(
     targets: tuple[Target, ...], fates: Iterable[Fate], filed: Iterable[Placed] = ()
 ) -> Iterator[Finding]:
-    """Padding of the original that targets do not take; fixable where a choice mends it.
-
-    `filed` is all as it is in the file, if options give sizes, which `fix` declares.
-    """
+    """Padding that targets do not take as it came, or `filed` without sizes; fixable if mended."""
     known = {key: each.form for each in filed for key in each.keys}
     for placed, written, tried in fates:
-        form = next((known[key] for key in placed.keys if key in known), placed.form)
-        given = (answers_to(each, targets) for each in (form, placed.form, written))
+        was = placed._replace(form=next((known[k] for k in placed.keys if k in known), placed.form))
+        given = (answers_to(each, targets) for each in (was.form, placed.form, written))
         for target, before, came, now in zip(targets, *given, strict=True):
-            is_sized, cell = (True, before) if came.verdict == "right" else (False, came)
+            each, cell = (was, before) if came.verdict == "right" else (placed, came)
             if cell.verdict != "right":
-                each = placed._replace(form=form) if is_sized else placed
                 yield _finding(each, target, cell, tried, mends=grade(now) < grade(cell))
 
 
@@ -73,9 +71,8 @@ def findings_after(
 ) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
     known = {key: tried for placed, _, tried in fates for key in placed.keys}
-    for each in forms_of(contexts):
-        tried = next((known[key] for key in each.keys if key in known), ())
-        yield from findings_before(targets, [(each, each.form, tried)])
+    left = [(e, next((known[k] for k in e.keys if k in known), ())) for e in forms_of(contexts)]
+    return findings_before(targets, [(each, each.form, tried) for each, tried in left])
 
 
 def _finding(
@@ -100,7 +97,7 @@ def _finding(
         if grade(TAKEN) < grade(other) <= grade(cell) and not other.limit:
             writing += f"; the nearest is {near.text} ({other.note or other.text})"
             helps = helps if "options" in helps else may_help
-    writing += "; inline functions first (onnx.inliner)" * bool(helps.pop("inline", False))
+    writing += "; inline functions first (onnx.inliner)" * helps.pop("inline", False)
     return Finding(
         report.code,
         report.severity if mends or report is not FALLBACK else Severity.INFO,
@@ -128,7 +125,7 @@ def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -
         pads = [e for e in (op, *around) if isinstance(e, PadOp) and e.constant_amounts is None]
         inputs = context.graph.model.main.inputs
         is_fed = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        facts |= {"inline": True} if is_open and not is_fed and context.in_function else {}
+        facts["inline"] = is_open and not (is_fed or context.outer or context.graph.is_main)
         if is_fed and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
             asks_for_batch = any("batched" in each.when for each in target.cells)

@@ -45,7 +45,7 @@ def load(name: str | Path) -> Target:
     if not found:
         own = [f"{text}.toml"] * Path(f"{text}.toml").is_file()
         raise UsageError(
-            f"no target is called {text!r}{meant(text, own or [*known(), *ALIASES])} (onnxpad "
+            f"no target is called {text!r}{meant(called, own or [*known(), *ALIASES])} (onnxpad "
             "targets lists them; a .toml file of your own tells of another)"
         )
     for each in found:
@@ -73,11 +73,11 @@ def target_in(path: Path, text: str) -> Target:
     cells = list[Cell]()
     for cell in sorted(said.cells, key=lambda cell: not cell.measured):
         cell = replace(cell, version=cell.version or said.version)
-        try:
-            wider = [at for at, each in enumerate(cells) if cell.precedes(each)]
-        except ValueError as error:
-            raise UsageError(f"{path}: {error}") from None
-        cells.insert(min(wider, default=len(cells)), cell)
+        alike = {e.verdict for e in cells if e.measured == cell.measured and e.text == cell.text}
+        if len({*alike, cell.verdict, "unknown"}) > 2:
+            raise UsageError(f"{path}: two cells differ in what becomes of {cell.text}")
+        wider = (at for at, each in enumerate(cells) if cell.precedes(each))
+        cells.insert(next(wider, len(cells)), cell)
     if cells and all(each.verdict != "right" for each in cells):
         cells.append(REST)
     return replace(said, name=path.stem.split("@")[0], cells=tuple(cells))

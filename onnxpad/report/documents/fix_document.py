@@ -125,7 +125,7 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
 
     def reason(finding: Finding) -> str:
         if is_full and finding.reason:
-            return finding.reason + finding.source
+            return finding.reason
         asked = f"{finding.asked} asks for it" * bool(finding.asked)
         return asked or finding.brief or without_names(finding.reason) or finding.message
 
