@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Unpack
 
-from msgspec.structs import replace
-
 from onnxpad.api import kinds
+from onnxpad.api.fix import at_targets
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import OnnxpadError
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.passes import REPORTS
@@ -21,7 +20,6 @@ from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, View
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
-from onnxpad.rewrite.scopes import contexts
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
@@ -106,16 +104,3 @@ def check(
             _convention=convention or "",
             _model=model,
         )
-
-
-def at_targets(run: Run) -> Iterable[Finding]:
-    """The padding that targets asked for do not take; the run writes each as they need it."""
-    if not run.options.is_for_targets:
-        return ()
-    from onnxpad.targets.choose import choose, targets_of
-    from onnxpad.targets.findings import findings_before
-    from onnxpad.targets.form import forms_of
-
-    fates, undeclared = choose(run), replace(run.domain, declared={})
-    filed = contexts(run.graph.pristine(), run.options, undeclared) if run.domain.declared else ()
-    return findings_before(targets_of(run.options), fates, forms_of(filed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -21,6 +21,7 @@ from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import every_pass, with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run, RunResult
+from onnxpad.rewrite.scopes import contexts
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
@@ -200,6 +201,18 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.findings import findings_after
 
     return partial(findings_after, targets_of(run.options), choose(run))
+
+
+def at_targets(run: Run) -> Iterable[Finding]:
+    """The padding that targets asked for do not take; the run writes each as they need it."""
+    if not run.options.is_for_targets:
+        return ()
+    from onnxpad.targets.choose import choose, targets_of
+    from onnxpad.targets.findings import findings_before
+
+    fates, undeclared = choose(run), replace(run.domain, declared={})
+    filed = contexts(run.graph.pristine(), run.options, undeclared) if run.domain.declared else ()
+    return findings_before(targets_of(run.options), fates, filed)
 
 
 def folded(

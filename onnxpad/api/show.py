@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
-from onnxpad.api.check import at_targets
+from onnxpad.api.fix import at_targets
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding

@@ -53,10 +53,10 @@ REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False)
 
 
 def findings_before(
-    targets: tuple[Target, ...], fates: Iterable[Fate], filed: Iterable[Placed] = ()
+    targets: tuple[Target, ...], fates: Iterable[Fate], filed: Iterable[Context] = ()
 ) -> Iterator[Finding]:
-    """Padding that targets do not take as it came, or `filed` without sizes; fixable if mended."""
-    known = {key: each.form for each in filed for key in each.keys}
+    """Padding that targets do not take, also as `filed`, without sizes given; fixable if mended."""
+    known = {key: each.form for each in forms_of(filed) for key in each.keys}
     for placed, written, tried in fates:
         was = placed._replace(form=next((known[k] for k in placed.keys if k in known), placed.form))
         given = (answers_to(each, targets) for each in (was.form, placed.form, written))
