@@ -60,15 +60,16 @@ VIEWS: Mapping[str, str] = {
     "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
     "diff=delivery.diff changes findings undone barred validation notes warnings html? next "
     "~config",
-    "Options": "... ~target? ~target_only - shapes dims trust_dim_names strict target target_only",
+    "Options": "style=style_asked ... ~target? ~target_only - style shapes dims trust_dim_names "
+    "strict target target_only",
     "Change": "code node op_type before after certificate removed probe forms amounts repairs",
     "Certificate": "statement sizes assumptions facts within assumption_codes",
     "Finding": "... fixable asked? - brief",
     "NextOption": "option keywords pads.before=before.pads pads.after=after.pads "
     "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads nodes.before=before.nodes "
     "nodes.after=after.nodes text",
-    "CheckReport": "style=options.style trust=options.trust ~target=options.targets? convention? "
-    "html? fail_on files summary",
+    "CheckReport": "style=options.style_asked trust=options.trust ~target=options.targets? "
+    "convention? html? fail_on files summary",
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds "
     "unproven next? html? validation ~proof ~config",

@@ -24,9 +24,9 @@ from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import TAKEN, Cell, Target
 
-_ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
-_LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
-"""How well a form is taken. What has a limit stays."""
+_ORDER = ("right", "limit", "fallback", "unknown", "rejected", "wrong")
+_RIGHT, _LIMIT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
+"""How well a form is taken; nothing becomes what has a limit."""
 
 _NEVER = [1 << 30]
 _WAYS = (  # to write a padding, the least rewriting first
@@ -95,7 +95,7 @@ def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
 
 
 def grade(cell: Cell) -> int:
-    """How well a form is taken, the best first; what no padding mends does not count."""
+    """How well a form is taken, the best first; what no padding is said to mend is tried."""
     return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
@@ -123,8 +123,7 @@ def choose(run: Run) -> list[Fate]:
     while True:  # what is no better beside all others as they are written stays as it came
         trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
-        moved = (each for each in groups if each.wanted != trials.kept)
-        vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
+        vain = [e for e in groups if e.wanted != trials.kept and e.rank(last, e.wanted) >= e.first]
         kept = [each for each in groups if each.wanted == trials.kept]
         harmed = [each for each in kept if each.rank(last, each.wanted) > each.first]
         said = trials.kept.spelling.union(*(each.spelled for each in harmed)) & _PROTECTING
@@ -149,22 +148,19 @@ class _Trials:
         self.wants: dict[str, Wanted] = {}
         self.tried = defaultdict[object, dict[Form, None]](dict)  # by keys, in order
         self.targets, self.asked = targets_of(run.options), asked_of(run.options)
-        listed = chain.from_iterable(each.spell for each in self.targets)
-        self.spelling = _consistent({"constant_amounts", *listed})
+        self.spelling = _consistent({"constant_amounts", *chain(*(e.spell for e in self.targets))})
         self.kept = replace(KEPT, spelling=self.spelling & _PROTECTING)
         self._implied = () if run.options.target_only or own in self.targets else (own,)
         passes = (*every_pass(), *[SpellPadding] * run.options.rewrites(SpellPadding.code))
-        unwanted = {GuardPad} if run.options.target_only else set()  # what protects a `Pad`
-        self.passes = tuple(each for each in passes if each not in unwanted)
+        self.passes = [e for e in passes if e is not GuardPad or not run.options.target_only]
 
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
 
         What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        own = map(grade, answers_to(form, self._implied))
-        found = [*map(grade, answers_to(form, self.targets))]
-        return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
+        own = [_WRONG if grade(e) == _REJECTED else _RIGHT for e in answers_to(form, self._implied)]
+        return [*map(grade, answers_to(form, self.targets)), *own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
         """Paddings by the nodes that they share; they stay as they came."""
@@ -224,7 +220,7 @@ class _Group:
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
         rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
-            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
+            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT != was:
                 return _NEVER
         return sorted(rows, reverse=True)
 

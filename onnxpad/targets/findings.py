@@ -29,6 +29,8 @@ _PAGE = """Padding where a target {does}.
 
 ## What it does
 With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
+For the rest try other sizes (`--dim`), your own pass (`onnxpad docs passes`), or another model that
+you compare by `onnxpad validate` and `prove`.
 ## Why it matters
 An importer stops, goes on with other numbers, or copies data to another provider and back.
 ## Example
@@ -50,13 +52,18 @@ _BETTER = "writing is known to be taken better"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
-def findings_before(targets: tuple[Target, ...], fates: Iterable[Fate]) -> Iterator[Finding]:
-    """Padding of the original that targets do not take; fixable where a choice mends it."""
+def findings_before(
+    targets: tuple[Target, ...], fates: Iterable[Fate], filed: Iterable[Context] = ()
+) -> Iterator[Finding]:
+    """Padding that targets do not take, also as `filed`, without sizes given; fixable if mended."""
+    known = {key: each.form for each in forms_of(filed) for key in each.keys}
     for placed, written, tried in fates:
-        came, best = (answers_to(each, targets) for each in (placed.form, written))
-        for target, cell, now in zip(targets, came, best, strict=True):
+        was = placed._replace(form=next((known[k] for k in placed.keys if k in known), placed.form))
+        given = (answers_to(each, targets) for each in (was.form, placed.form, written))
+        for target, before, came, now in zip(targets, *given, strict=True):
+            each, cell = (was, before) if came.verdict == "right" else (placed, came)
             if cell.verdict != "right":
-                yield _finding(placed, target, cell, tried, mends=grade(now) < grade(cell))
+                yield _finding(each, target, cell, tried, mends=grade(now) < grade(cell))
 
 
 def findings_after(
@@ -64,9 +71,8 @@ def findings_after(
 ) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
     known = {key: tried for placed, _, tried in fates for key in placed.keys}
-    for each in forms_of(contexts):
-        tried = next((known[key] for key in each.keys if key in known), ())
-        yield from findings_before(targets, [(each, each.form, tried)])
+    left = [(e, next((known[k] for k in e.keys if k in known), ())) for e in forms_of(contexts)]
+    return findings_before(targets, [(each, each.form, tried) for each, tried in left])
 
 
 def _finding(
@@ -74,23 +80,24 @@ def _finding(
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
+    known = f"{cell.known_by}: {cell.source}" if cell.source else cell.known_by
     does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    user, helps = context.user_options, _helps(placed, cell, mends=mends)
-    given = [*asked_of(user), *["select"] * (not user.rewrites(""))]
+    user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
+    given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
     writing = "padding mends it (onnxpad docs passes)" if cell.limit else f"{_BETTER}{beside}"
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:
         facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
-        rows = [(*each, _helps(placed._replace(form=each[0]), each[1])) for each in others]
+        rows = [(*each, _helps(placed._replace(form=each[0]), target, each[1])) for each in others]
         near, other, may_help = min(rows, key=lambda row: (grade(row[1]), "options" not in row[2]))
-        if grade(TAKEN) < grade(other) <= grade(cell):
+        if grade(TAKEN) < grade(other) <= grade(cell) and not other.limit:
             writing += f"; the nearest is {near.text} ({other.note or other.text})"
             helps = helps if "options" in helps else may_help
+    writing += "; inline functions first (onnx.inliner)" * helps.pop("inline", False)
     return Finding(
         report.code,
         report.severity if mends or report is not FALLBACK else Severity.INFO,
@@ -104,7 +111,7 @@ def _finding(
     )
 
 
-def _helps(placed: Placed, cell: Cell, *, mends: bool = False) -> dict[str, Any]:
+def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -> dict[str, Any]:
     """Options that may mend it, if any: sizes, beside the axes, and whom to trust."""
     context, node, facts, found = placed.context, placed.node, dict[str, Any](), list[str]()
     op, *around = map(context.read, (node, *placed.nodes))
@@ -117,10 +124,12 @@ def _helps(placed: Placed, cell: Cell, *, mends: bool = False) -> dict[str, Any]
     else:
         pads = [e for e in (op, *around) if isinstance(e, PadOp) and e.constant_amounts is None]
         inputs = context.graph.model.main.inputs
-        is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
+        is_fed = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
+        facts["inline"] = is_open and not (is_fed or context.outer or context.graph.is_main)
+        if is_fed and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
-            axes = words.places(shape if "batched" in cell.when else shape[2:])
+            asks_for_batch = any("batched" in each.when for each in target.cells)
+            axes = words.places(shape if asks_for_batch else shape[2:])
             facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
             found += context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):

@@ -49,7 +49,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     dilated: bool = False
     narrow: bool = False
     quantised: bool = False
-
     auto_pad: Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"] = "NOTSET"  # what pads: _PADS
     pads: Side = "none"
     reaching: bool = False
@@ -67,7 +66,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     output_shape: bool = False
     cropped: bool = False
     fill: Literal["", "absent", "empty", "zero", "lowest", "other", "open"] = ""
-
     grouped: bool = False  # what few runtimes take notice of: _BESIDE
     uneven: bool = False
     even: bool = False
@@ -77,7 +75,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     sized: bool = True
     batched: bool = True
     count_include_pad: bool = False
-
     opset: int = 0  # what no model was run to show: for cells alone
     raw: bool = False
     count_written: bool = False
@@ -304,19 +301,16 @@ def _departure(context: Context, op: WindowOp | TransposedOp) -> str:
             stops = refusal.code in {Reason.AUTO_PAD_AND_PADS, Reason.CROPS}
             return "stops" if stops else "departs" * (refusal.code == Reason.ENGINES_DISAGREE)
         return ""
-    sites = context.sites
-    if sites.why_not_run(op):
+    if context.sites.why_not_run(op):
         return "stops"
-    if sites.disagreement(op) is not None or is_disputed(sites, op):
+    if context.sites.disagreement(op) is not None or is_disputed(context.sites, op):
         return "departs"
-    return "" if sites.fusion.certain(op.node) is None else "misfolds"
+    return "" if context.sites.fusion.certain(op.node) is None else "misfolds"
 
 
 def _side(pairs: Pairs | None) -> Side:
-    if pairs is None:
-        return "open"
-    if not is_padded(pairs):
-        return "none"
+    if pairs is None or not is_padded(pairs):
+        return "open" if pairs is None else "none"
     more: set[Side] = {"begin" if begin > end else "end" for begin, end in pairs if begin != end}
     return "mixed" if len(more) > 1 else min(more, default="equal")
 

@@ -83,6 +83,8 @@ def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
             each = convert(said, _KINDS[name])
         except ValidationError as error:
             raise ValueError(f"{name!r}: {invalid(error, _KINDS[name])[1]}") from None
+        if isinstance(each, Range) and each.least > each.most:
+            raise ValueError(f"{name!r}: no number is {each}")
         found[name] = each if isinstance(each, tuple | Range) else (each,)
     for op in () if "domain" in found else found.get("op", ()):
         if not has_operator(op):
@@ -140,8 +142,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     @property
     def text(self) -> str:
         """The forms that it is about, as `op Conv or Pad, rank from 2, raw true`."""
-        when = {name: map(_word, _values(said)) for name, said in self.when.items()}
-        told = [f"{name} {' or '.join(words)}" for name, words in when.items()]
+        told = [f"{n} {' or '.join(map(_word, _values(said)))}" for n, said in self.when.items()]
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
