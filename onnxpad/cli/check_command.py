@@ -72,7 +72,7 @@ def check(asked: Asked) -> int:
             files.append(FileReport(str(path), error=told))
     for file in files:
         if file.error:
-            output.report_error(file.error)
+            report_beside(f"error: {file.error}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,

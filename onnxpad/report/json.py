@@ -263,13 +263,13 @@ def keys_of(record: type) -> Sequence[Key]:
     return found
 
 
-def json_of(report: Any, exit_code: int | None = None) -> str:
+def json_of(report: Any) -> str:
     """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
         "command": report.command,
-        "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
+        "exit_code": getattr(report, "exit_code", 0),
     }
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps({**head, **_fields(report)}, indent=2, allow_nan=False) + "\n"

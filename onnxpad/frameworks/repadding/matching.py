@@ -12,8 +12,6 @@ import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -250,8 +248,9 @@ class _Task:
 
     def _as_it_is(self, result: Matching) -> Matching:
         """The verdict where the model reproduces all, which outputs that never vary do not tell."""
-        pairs = groupby(sorted(self._wanted, key=itemgetter(1)), itemgetter(1))
-        if not all(is_flat([self._wanted[key] for key in keys]) for _, keys in pairs):
+        names = {name for _, name in self._wanted}
+        every = ([v for (_, name), v in self._wanted.items() if name == each] for each in names)
+        if not all(map(is_flat, every)):
             return replace(result, outcome="matches already")
         told = "nothing compared: what is recorded is the same for any data, or nearly"
         return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))

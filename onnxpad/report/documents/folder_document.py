@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from textwrap import shorten
 from time import perf_counter
 from typing import Any
@@ -28,7 +27,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     resumed = sum(each.resumed for each in report.files)
     known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
-    lines: list[Block] = [Group(_line(e), [*_more(e)]) if is_full else _line(e) for e in files]
+    lines = [_line(each, is_full=is_full) for each in files]
     ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}{known}"]
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in report.files)
@@ -52,7 +51,8 @@ def _outcome(file: FileOutcome) -> str:
     return f"{file.outcome}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 
 
-def _line(file: FileOutcome) -> str:
+def _line(file: FileOutcome, *, is_full: bool) -> Block:
+    """The line of a model; in full with its warnings, what stays and why, and what would help."""
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
@@ -61,19 +61,18 @@ def _line(file: FileOutcome) -> str:
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
     line = shown(file.line.removeprefix("is "))
-    return f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
-
-
-def _more(file: FileOutcome) -> Iterator[str]:
-    """Below the line of a model: its warnings, what stays and why, and what would help."""
-    yield from (f"  {each}" for each in warned(file.warnings))
+    line = f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
+    if not is_full:
+        return line
     report: Any = file.report or {}
-    for part in [report, *report.get("files", ())]:
-        for each in part.get("findings", ()):
-            where = f"{each['code']} {each['node']} ({each['op_type']})"
-            yield f"  {shown(where)}: {shown(each['reason'] or each['message'])}"
+    below = [f"  {each}" for each in warned(file.warnings)]
+    parts = [report, *report.get("files", ())]
+    for each in (finding for part in parts for finding in part.get("findings", ())):
+        where = f"{each['code']} {each['node']} ({each['op_type']})"
+        below.append(f"  {shown(where)}: {shown(each['reason'] or each['message'])}")
     if option := file.next or " ".join(file.sizes):
-        yield f"  Next: {shown(option)}"
+        below.append(f"  Next: {shown(option)}")
+    return Group(line, below)
 
 
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
