@@ -285,27 +285,33 @@ def over(
 ) -> Iterator[FileOutcome]:
     """The outcomes of a command on models by the options of all, or by those of each if it has own.
 
-    Among the options of all are those of `outcomes`.
-
-    Raises:
-        UsageError: Options are wrong, or, at the first outcome, none of the models has a size.
-        ProviderError: A provider does not run here.
+    Among the options of all are those of `outcomes`. Wrong ones raise UsageError or ProviderError:
+    at once, or, if models have their own, at the first outcome unless all are known.
     """
-    from onnx.parser import parse_model
-
     many: dict[str, Any] = {name: each for name in MANY if (each := options.get(name)) is not None}
     options = {name: each for name, each in options.items() if name not in MANY}
+    many["trial"] = partial(_require_valid, command, pairs, how, options)
+    if not own:
+        _require_valid(command, (), how, options)
+        own = dict.fromkeys(pairs, (options, None))
+    targets = [given.get("target", ()) for given, _ in own.values()]
+    many["decide"] = {Path(e) for t in targets for e in ([t] if isinstance(t, str) else t)}
+    reads = 1 + (command == "validate")
+    return outcomes(reported, pairs, command, how, own=own, reads=reads, **many)
+
+
+def _require_valid(
+    command: str, models: Iterable[Path], how: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Raises UsageError or ProviderError if options are wrong, or none of the models has a size."""
+    from onnx.parser import parse_model
+
     text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
     model = parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString()
     second, unrun = model if command == "validate" else None, {"validate": False}
     with suppress(MismatchError):  # it has no sizes
         reported(model, second, command, {**how, **unrun} if command == "fix" else how, options)
-    own = own or dict.fromkeys(pairs, (options, None))
-    targets = [given.get("target", ()) for given, _ in own.values()]
-    many["decide"] = {Path(e) for t in targets for e in ([t] if isinstance(t, str) else t)}
-    many |= {"own": own, "reads": 1 + (command == "validate")}
-    trial = partial(require_sizes, pairs, options)
-    return outcomes(reported, pairs, command, how, trial=trial, **many)
+    require_sizes(models, options)
 
 
 def reported(

@@ -20,13 +20,14 @@ from msgspec.structs import replace
 from onnxpad.arguments import Arrays, Progress
 from onnxpad.errors import UsageError, few
 from onnxpad.frameworks.conventions.question import Question
-from onnxpad.frameworks.fitting.case import case_of
+from onnxpad.frameworks.conventions.writing import written
+from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
-from onnxpad.frameworks.repadding.towards import alike, answers_of, lines_of, op_of
+from onnxpad.frameworks.repadding.towards import alike, answers_of, op_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -346,21 +347,25 @@ class _Task:
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
-                lines = lines_of(site, padding, sizes)
                 answers = answers_of(site, sizes or site.sizes, was, padding)
                 had = sites.described(was, before[place] if before else (), site.windows)
                 now = sites.described(padding, sizes, site.windows)
-                how = option.name, attributes(padding), lines["pytorch"], lines["keras"], answers
-                parting = self._parting(place, padding)
-                yield Repadded(site.label, site.node.op, had, now, *how, parting)
+                pytorch, keras, parting = self._written(place, padding)
+                how = option.name, attributes(padding), pytorch, keras, answers, parting
+                yield Repadded(site.label, site.node.op, had, now, *how)
 
-    def _parting(self, place: int, padding: Padding) -> tuple[str, ...]:
-        """The conventions that compute the same at the sizes recorded, and not at all open ones."""
+    def _written(self, place: int, padding: Padding) -> tuple[str, str, tuple[str, ...]]:
+        """How PyTorch and Keras write a padding at the sizes recorded.
+
+        And the conventions that compute the same there, and not at all open sizes.
+        """
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
         if (op := op_of(site)) is None:
-            return ()
-        here = [Question(op, sizes, site.windows) for sizes in every]
+            return "", "", ()
+        grouped = site.node.attrs.get("group", 1) != 1
+        here = [Question(op, sizes, site.windows, grouped=grouped) for sizes in every]
+        lines = written(here[0], answer_of(padding, here[0]), names := alike(padding, here))
         pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
         sizes = [now if isinstance(size, int) else size for size, now in pairs]
         holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
-        return tuple(name for name in alike(padding, here) if name not in holds)
+        return lines["pytorch"], lines["keras"], tuple(e for e in names if e not in holds)

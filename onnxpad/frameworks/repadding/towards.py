@@ -21,7 +21,6 @@ from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
-from onnxpad.frameworks.conventions.writing import written
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import sites
@@ -198,15 +197,6 @@ def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tup
     """The windows of an operator with each padding; where a size is open, at a long one."""
     asked, *_ = case_of(op_of(site) or "conv", site.windows, extents, site.padding).questions
     return tuple(answer_of(each, asked) for each in paddings)
-
-
-def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
-    """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
-    op = op_of(site)
-    if op is None or not sizes:
-        return {"pytorch": "", "keras": "", "onnx": ""}
-    question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
-    return written(question, answer_of(padding, question), alike(padding, [question]))
 
 
 def alike(padding: Padding, asked: Sequence[Question]) -> tuple[str, ...]:
