@@ -14,7 +14,7 @@ from onnxpad.cli import output
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
-from onnxpad.finding import Severity
+from onnxpad.finding import failing_of
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 def check(asked: Asked) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
-    Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
+    Exit codes: 0 no findings that --fail-on names; 1 such findings; 2 bad usage or an
     unreadable model (the others are still reported).
     """
     output.require_page(asked, *asked.paths)
+    fail_on = failing_of(asked.fail_on or "warning")
     if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import over_all
         from onnxpad.folders import paths
 
-        how = {"fail_on": asked.fail_on or Severity.WARNING, "convention": asked.convention}
+        how = {"fail_on": fail_on, "convention": asked.convention}
         return over_all(asked, "check", dict.fromkeys(paths.models_in(asked.paths)), how)
     if asked.convention:
         from onnxpad.frameworks.conventions.table import framework_named
@@ -46,22 +47,30 @@ def check(asked: Asked) -> int:
     given = options_given(asked)
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)
-    chosen = {path: options_for(asked, path, known) for path, error in models.items() if not error}
+    read = [path for path, error in models.items() if not error]
+    if read != asked.paths:
+        from onnxpad.cli.configuration import chosen
+
+        read = chosen(asked, read, known)
+    own = {path: options_for(asked, path, known) for path in read}
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
     if len(models) > 1:
-        require_sizes([path for path, error in models.items() if not error], given)
+        require_sizes(read, given)
     files = list[FileReport]()
     for path, problem in models.items():
+        if not (problem or path in own):
+            continue
         try:
             if problem is not None:
                 raise problem
-            options, config = chosen[path]
+            options, config = own[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, _ = with_sizes(call, options, {} if len(models) > 1 else given)
+            result, lacking = with_sizes(call, options, {} if len(models) > 1 else given)
+            output.note_misspelt(lacking if len(models) == 1 else {})
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError) and len(models) == 1:
@@ -75,7 +84,7 @@ def check(asked: Asked) -> int:
             report_beside(f"error: {file.error}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
-        asked.fail_on or Severity.WARNING,
+        fail_on,
         tuple(files),
         asked.convention or "",
         fix_command=_command(asked.paths, files, is_optioned=bool(given.keys() - {*CHOSEN})),
@@ -87,7 +96,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     """What a report says on stdout, but as JSON."""
     from onnxpad.report.text import configurations
 
-    configs = [file.config for file in report.files if file.config]
+    configs = [(file.path, file.config) for file in report.files if file.config]
     if asked.check_form == CheckFormat.SARIF:
         from onnxpad.report.ci.sarif import check_sarif
 
@@ -95,7 +104,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
             report_beside(line)
         return check_sarif(report)
     # A configuration that is elsewhere may have come with a model.
-    places = [(each, Path(each.path).absolute().parent) for each in configs]
+    places = [(each, Path(each[1].path).absolute().parent) for each in configs]
     elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
     quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
     if asked.check_form == CheckFormat.GITHUB:

@@ -5,7 +5,7 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above
-from onnxpad.errors import UsageError
-from onnxpad.finding import Severity
+from onnxpad.cli.output import report_beside
+from onnxpad.errors import UsageError, few
+from onnxpad.finding import failing_of
 from onnxpad.options import Style
 from onnxpad.report import Configured
 
@@ -39,23 +41,18 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     style: Style | None = None
     select: Texts = ()
     ignore: Texts = ()
-    fail_on: Severity | None = None
+    fail_on: Texts = ()
     per_file_ignores: dict[str, Texts] = {}
     dim: Texts = ()
     per_file_dim: dict[str, Texts] = {}
+    exclude: Texts = ()
 
 
 def configured(
     asked: Asked, given: Mapping[str, Any], model: Path, known: dict[Path, Read]
 ) -> tuple[dict[str, Any], Configured | None]:
     """As `output.options_for`: `given` are the options that were typed."""
-
-    def read(folder: Path) -> Read:
-        if folder not in known:
-            known[folder] = _read_in(folder)
-        return known[folder]
-
-    options, found = dict(given), next(filter(None, map(read, above(model))), None)
+    options, found = dict(given), _held(model, known)
     if found is None:
         return options, None
     path, keys = found
@@ -80,15 +77,62 @@ def configured(
     return options, Configured(str(path), said) if said else None
 
 
-def without_model(
-    asked: Asked, known: Mapping[Path, Read], models: Collection[Path]
-) -> Iterator[str]:
-    """A line for each pattern of known configurations that fits none of the models."""
+def _held(model: Path, known: dict[Path, Read]) -> Read:
+    """The configuration of a model: the nearest one."""
+
+    def read(folder: Path) -> Read:
+        if folder not in known:
+            known[folder] = _read_in(folder)
+        return known[folder]
+
+    return next(filter(None, map(read, above(model))), None)
+
+
+def chosen(asked: Asked, models: Iterable[Path], known: dict[Path, Read]) -> list[Path]:
+    """The models of a run that no configuration excludes; those that were named are never.
+
+    What is excluded, and what holds for none of the models, is noted on stderr.
+
+    Raises:
+        UsageError: None is left, or a configuration is not as it should be.
+    """
+    left, out = list[Path](), dict[Path, list[str]]()
+    for model in models:
+        path, keys = _held(model, known) or (Path(), {})
+        fits = any(_fits(path.parent, each, model) for each in keys.get("exclude", ()))
+        if fits and model not in (asked.models or asked.paths or ()):
+            out.setdefault(path, []).append(str(model))
+        else:
+            left.append(model)
+    told = {path: f"{path}: exclude leaves out {few(names, 3)}" for path, names in out.items()}
+    if told and not left:
+        raise UsageError("; ".join(told.values()))
+    for path, line in told.items():
+        # One that is elsewhere may have come with a model.
+        if not (asked.quiet and Path.cwd().is_relative_to(path.absolute().parent)):
+            report_beside(f"note: {line}")
+    for line in () if asked.quiet else _unmet(asked, known, left):
+        report_beside(f"note: {line}")
+    return left
+
+
+def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
+    """A line for each pattern of known configurations that fits none of the models.
+
+    Also for one of sizes if no model that it fits has such a dimension.
+    """
     for path, keys in filter(None, known.values()):
         for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
-            for pattern in keys.get(key, ()):
-                if not any(_fits(path.parent, pattern, model) for model in models):
+            for pattern, held in keys.get(key, {}).items():
+                fits = [each for each in models if _fits(path.parent, pattern, each)]
+                if not fits:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
+                elif key == SIZED:
+                    try:
+                        require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
+                    except UsageError as error:
+                        place = "dim" if pattern == "*" else f"{key} {pattern!r}"
+                        yield f"{path}: {place}: {error}"
 
 
 def _read_in(folder: Path) -> Read:
@@ -123,7 +167,8 @@ def _read_in(folder: Path) -> Read:
             "style": keys.style,
             "select": codes("select", keys.select),
             "ignore": codes("ignore", keys.ignore),
-            "fail-on": keys.fail_on,
+            "fail-on": keys.fail_on and failing_of(keys.fail_on),
+            "exclude": (keys.exclude,) if isinstance(keys.exclude, str) else keys.exclude,
             IGNORED: {name: codes(IGNORED, each) for name, each in keys.per_file_ignores.items()},
             SIZED: {name: _sizes(each) for name, each in sized.items() if each},
         }

@@ -30,6 +30,7 @@ from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, me
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
+    from onnxpad.errors import Lacking
     from onnxpad.report import Configured
     from onnxpad.report.layout import Screen
 
@@ -181,9 +182,19 @@ def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) ->
     known = {name: value for name, value in more.items() if value is not None}
     ask = partial(with_sizes, partial(call, *given), needed=options_given(asked))
     if asked.quiet is None:
-        return ask(known)[0]
-    with progress_bar(hidden=asked.quiet) as progress:
-        return ask({**known, "progress": progress})[0]
+        result, lacking = ask(known)
+    else:
+        with progress_bar(hidden=asked.quiet) as progress:
+            result, lacking = ask({**known, "progress": progress})
+    note_misspelt(lacking)
+    return result
+
+
+def note_misspelt(lacking: Lacking) -> None:
+    """Notes on stderr which sizes of a configuration are for a name that is like one there is."""
+    for (_, name), (told, known) in lacking.items():
+        if meant(name, known):
+            report_beside(f"note: of the configuration: {told}")
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:

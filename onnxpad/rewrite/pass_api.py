@@ -183,8 +183,8 @@ class Context:
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
 
-        Left out are those that were given, that contradict one that was, that `--strict` forbids
-        or may forbid, and those that are tried for each padding of its own (`wants`).
+        Left out are those that were given, but for ranges, that contradict one that was, that
+        `--strict` forbids or may forbid, and those that are tried for each padding (`wants`).
         """
         is_strict, given = self.user_options.strict, self.size_domain
         sizes: Any = refusal.facts.get("sizes") or ()
@@ -199,7 +199,8 @@ class Context:
                 risky = is_strict and self.domains[-1].domain.assumptions
                 return self._usual.dynamic == "keep" and not risky and self.wants is None
             shaped = given.shaped if option == "--shape" else ()
-            return not any(label in given.named or tensor in shaped for label, tensor in axes)
+            fixed = given.named - given.given.keys()  # one size may still help where a range fails
+            return not any(label in fixed or tensor in shaped for label, tensor in axes)
 
         return tuple(filter(is_free, refusal.options))
 

@@ -137,7 +137,7 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
     for size in ("x[2]=8", "x=1,2,8,8"):  # `a/same` and `b/plain` have other sizes
         option = "--shape" if "," in size else "--dim"
         code, lines = told("fix", "in", "-o", "fixed", "--no-validate", option, size)
-        assert (code, lines[-2]) == (0, "4 models: 3 fixed, 1 unchanged")
+        assert (code, lines[5]) == (0, "4 models: 3 fixed, 1 unchanged")
         ran = onnxpad_runs("fix", "in/a", "in/b", "-o", "none", option, size)
         assert (ran.exit_code, ran.stderr[:25]) == (2, "error: none of 2 models: ")
         assert onnxpad_runs("fix", "in/a/same.onnx", option, size).exit_code == 2
@@ -357,7 +357,7 @@ def test_validate_two_trees() -> None:
         ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
         ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
-        ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
+        ("check in --jobs 2 --format sarif", "goes without --jobs, --time-limit and --resume"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
