@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
+from onnxpad.cli.configuration import chosen
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
@@ -47,18 +48,15 @@ def check(asked: Asked) -> int:
     given = options_given(asked)
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)
-    read = [path for path, error in models.items() if not error]
-    if read != asked.paths:
-        from onnxpad.cli.configuration import chosen
-
-        read = chosen(asked, read, known)
+    read = chosen(asked, [path for path, error in models.items() if not error], known)
     own = {path: options_for(asked, path, known) for path in read}
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
-    if len(models) > 1:
+    is_one = len(models) == 1
+    if not is_one:
         require_sizes(read, given)
     files = list[FileReport]()
     for path, problem in models.items():
@@ -69,11 +67,10 @@ def check(asked: Asked) -> int:
                 raise problem
             options, config = own[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, lacking = with_sizes(call, options, {} if len(models) > 1 else given)
-            output.note_misspelt(lacking if len(models) == 1 else {})
+            result, _ = with_sizes(call, options, given if is_one else {})
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
-            if isinstance(error, MismatchError) and len(models) == 1:
+            if isinstance(error, MismatchError) and is_one:
                 raise
             told = explained(error)[1]
             if not told.startswith((f"{path}: ", f"{path} ")):

@@ -117,22 +117,24 @@ def chosen(asked: Asked, models: Iterable[Path], known: dict[Path, Read]) -> lis
 
 
 def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
-    """A line for each pattern of known configurations that fits none of the models.
+    """A line for each pattern of known configurations that fits none of several models.
 
-    Also for one of sizes if no model that it fits has such a dimension.
+    Also for sizes if no model that the pattern fits has the dimension; for sizes of all models, if
+    one has a dimension of a like name.
     """
     for path, keys in filter(None, known.values()):
         for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
             for pattern, held in keys.get(key, {}).items():
                 fits = [each for each in models if _fits(path.parent, pattern, each)]
-                if not fits:
+                if not fits and len(models) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
-                elif key == SIZED:
+                if key == SIZED:
                     try:
                         require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
                     except UsageError as error:
-                        place = "dim" if pattern == "*" else f"{key} {pattern!r}"
-                        yield f"{path}: {place}: {error}"
+                        if pattern != "*" or "did you mean" in str(error):
+                            place = "dim" if pattern == "*" else f"{key} {pattern!r}"
+                            yield f"{path}: {place}: {error}"
 
 
 def _read_in(folder: Path) -> Read:

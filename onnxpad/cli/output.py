@@ -30,7 +30,6 @@ from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, me
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
-    from onnxpad.errors import Lacking
     from onnxpad.report import Configured
     from onnxpad.report.layout import Screen
 
@@ -153,24 +152,24 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
 
 
 def options_for(
-    asked: Asked, model: Path | bytes, known: dict[Path, Any] | None = None
+    asked: Asked, model: Path, known: dict[Path, Any] | None = None
 ) -> tuple[dict[str, Any], Configured | None]:
     """The options of `Options` for a model, as typed or else as its configuration has them.
 
-    Also what that says of them, None without one, as of bytes. Calls for several models share the
+    Also what that says of them, None without one. Calls for several models share the
     configurations that are `known` by their folders.
 
     Raises:
         UsageError: As for `options_given`, or a configuration is not as it should be.
     """
     given = options_given(asked)
-    if isinstance(model, bytes) or not any(
-        os.path.lexists(folder / name) for folder in above(model) for name in FILES
-    ):
+    if not any(os.path.lexists(folder / name) for folder in above(model) for name in FILES):
         return given, None
-    from onnxpad.cli.configuration import configured
+    from onnxpad.cli.configuration import chosen, configured
 
-    return configured(asked, given, model, {} if known is None else known)
+    if known is None:
+        chosen(asked, [model], known := {})  # notes what is wrong for it
+    return configured(asked, given, model, known)
 
 
 def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) -> R:
@@ -182,19 +181,9 @@ def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) ->
     known = {name: value for name, value in more.items() if value is not None}
     ask = partial(with_sizes, partial(call, *given), needed=options_given(asked))
     if asked.quiet is None:
-        result, lacking = ask(known)
-    else:
-        with progress_bar(hidden=asked.quiet) as progress:
-            result, lacking = ask({**known, "progress": progress})
-    note_misspelt(lacking)
-    return result
-
-
-def note_misspelt(lacking: Lacking) -> None:
-    """Notes on stderr which sizes of a configuration are for a name that is like one there is."""
-    for (_, name), (told, known) in lacking.items():
-        if meant(name, known):
-            report_beside(f"note: of the configuration: {told}")
+        return ask(known)[0]
+    with progress_bar(hidden=asked.quiet) as progress:
+        return ask({**known, "progress": progress})[0]
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:

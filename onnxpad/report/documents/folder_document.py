@@ -24,24 +24,24 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     """A line for each model, the worst first, in full with what stays; then how many have what."""
     files, is_full = report.files, view == "full"
     most = sys.maxsize if is_full else 3
-    outcomes = Counter(map(_outcome, report.files)).items()
-    resumed = sum(each.resumed for each in report.files)
+    outcomes = Counter(map(_outcome, files)).items()
+    resumed = sum(each.resumed for each in files)
     known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
     lines = [_line(each, is_full=is_full) for each in files]
-    ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}{known}"]
+    ending: list[Block] = [f"{counted(len(files), 'model')}: {said}{known}"]
     for code, count in report.codes.items():
-        models = sum(code in each.codes for each in report.files)
+        models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    ending += configurations((each.path, each.config) for each in report.files)
-    if replaced := [each.written[0] for each in report.files if each.replaced]:
+    ending += configurations((each.path, each.config) for each in files)
+    if replaced := [each.written[0] for each in files if each.replaced]:
         ending += warned([few(replaced, most)], REPLACED)
     if report.others:
         ending += warned([few(report.others, most)], OTHERS)
-    for option, count in Counter(e.next for e in report.files if e.next).most_common(1):
+    for option, count in Counter(e.next for e in files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
-    if needing := [each for each in report.files if each.sizes]:
+    if needing := [each for each in files if each.sizes]:
         where = few((each.path for each in needing), most)
         sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), most, " ")
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
