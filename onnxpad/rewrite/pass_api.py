@@ -198,9 +198,10 @@ class Context:
             if option in BY_DYNAMIC:
                 risky = is_strict and self.domains[-1].domain.assumptions
                 return self._usual.dynamic == "keep" and not risky and self.wants is None
-            shaped = given.shaped if option == "--shape" else ()
-            fixed = given.named - given.given.keys()  # one size may still help where a range fails
-            return not any(label in fixed or tensor in shaped for label, tensor in axes)
+            is_shape = option == "--shape"  # one size may still help where a range fails
+            named = given.named if is_shape else given.named - given.given.keys()
+            shaped = given.shaped if is_shape else ()
+            return not any(label in named or tensor in shaped for label, tensor in axes)
 
         return tuple(filter(is_free, refusal.options))
 
