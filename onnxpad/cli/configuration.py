@@ -79,13 +79,12 @@ def configured(
 
 def _held(model: Path, known: dict[Path, Read]) -> Read:
     """The configuration of a model: the nearest one."""
-
-    def read(folder: Path) -> Read:
+    for folder in above(model):
         if folder not in known:
             known[folder] = _read_in(folder)
-        return known[folder]
-
-    return next(filter(None, map(read, above(model))), None)
+        if known[folder] is not None:
+            return known[folder]
+    return None
 
 
 def chosen(asked: Asked, models: Iterable[Path], known: dict[Path, Read]) -> list[Path]:
@@ -97,10 +96,11 @@ def chosen(asked: Asked, models: Iterable[Path], known: dict[Path, Read]) -> lis
         UsageError: None is left, or a configuration is not as it should be.
     """
     left, out = list[Path](), dict[Path, list[str]]()
+    named = asked.model, asked.original, *(asked.models or asked.paths or ())
     for model in models:
         path, keys = _held(model, known) or (Path(), {})
         fits = any(_fits(path.parent, each, model) for each in keys.get("exclude", ()))
-        if fits and model not in (asked.models or asked.paths or ()):
+        if fits and model not in named:
             out.setdefault(path, []).append(str(model))
         else:
             left.append(model)
