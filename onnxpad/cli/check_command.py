@@ -4,16 +4,16 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
-from onnxpad.cli.configuration import chosen
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
-from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
+from onnxpad.cli.output import deliver, explained, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import failing_of
 from onnxpad.options import Options
@@ -46,10 +46,8 @@ def check(asked: Asked) -> int:
 
         asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
-    known: dict[Path, Any] = {}
     models = models_in(asked.paths)
-    read = chosen(asked, [path for path, error in models.items() if not error], known)
-    own = {path: options_for(asked, path, known) for path in read}
+    own = options_of(asked, [path for path, error in models.items() if not error])
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
@@ -57,7 +55,7 @@ def check(asked: Asked) -> int:
 
     is_one = len(models) == 1
     if not is_one:
-        require_sizes(read, given)
+        require_sizes(own, given)
     files = list[FileReport]()
     for path, problem in models.items():
         if not (problem or path in own):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.cli.options import FILES, Asked, above
+from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
 from onnxpad.errors import UsageError, few
 from onnxpad.finding import failing_of
@@ -48,11 +48,41 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     exclude: Texts = ()
 
 
-def configured(
-    asked: Asked, given: Mapping[str, Any], model: Path, known: dict[Path, Read]
+def options_of(
+    asked: Asked, models: Iterable[Path]
+) -> dict[Path, tuple[dict[str, Any], Configured | None]]:
+    """The options of `Options` for each model, as typed or else as its configuration has them.
+
+    Also what that says of them, None without one. Models that it excludes are left out unless they
+    were named. What is excluded, and what holds for none of the models, is noted on stderr.
+
+    Raises:
+        UsageError: As for `options_given`, a configuration is not as it should be, or no model is
+            left.
+    """
+    known, out = dict[Path, Read](), dict[Path, list[str]]()
+    given, held = options_given(asked), {model: _held(model, known) for model in models}
+    for model in held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}:
+        path, keys = held[model] or (Path(), {})
+        if any(_fits(path.parent, each, model) for each in keys.get("exclude", ())):
+            out.setdefault(path, []).append(str(model))
+            del held[model]
+    told = {path: f"{path}: exclude leaves out {few(sorted(e), 3)}" for path, e in out.items()}
+    if told and not held:
+        raise UsageError("; ".join(told.values()))
+    # A configuration that is elsewhere may have come with a model.
+    here = {path for path in told if Path.cwd().is_relative_to(path.absolute().parent)}
+    notes = [line for path, line in told.items() if not (asked.quiet and path in here)]
+    for line in [*notes, *(() if asked.quiet else _unmet(asked, known, held))]:
+        report_beside(f"note: {line}")
+    return {model: _configured(asked, given, model, found) for model, found in held.items()}
+
+
+def _configured(
+    asked: Asked, given: Mapping[str, Any], model: Path, found: Read
 ) -> tuple[dict[str, Any], Configured | None]:
-    """As `output.options_for`: `given` are the options that were typed."""
-    options, found = dict(given), _held(model, known)
+    """The options of a model of which some were typed, and of what its configuration says."""
+    options = dict(given)
     if found is None:
         return options, None
     path, keys = found
@@ -85,35 +115,6 @@ def _held(model: Path, known: dict[Path, Read]) -> Read:
         if known[folder] is not None:
             return known[folder]
     return None
-
-
-def chosen(asked: Asked, models: Iterable[Path], known: dict[Path, Read]) -> list[Path]:
-    """The models of a run that no configuration excludes; those that were named are never.
-
-    What is excluded, and what holds for none of the models, is noted on stderr.
-
-    Raises:
-        UsageError: None is left, or a configuration is not as it should be.
-    """
-    left, out = list[Path](), dict[Path, list[str]]()
-    named = asked.model, asked.original, *(asked.models or asked.paths or ())
-    for model in models:
-        path, keys = _held(model, known) or (Path(), {})
-        fits = any(_fits(path.parent, each, model) for each in keys.get("exclude", ()))
-        if fits and model not in named:
-            out.setdefault(path, []).append(str(model))
-        else:
-            left.append(model)
-    told = {path: f"{path}: exclude leaves out {few(names, 3)}" for path, names in out.items()}
-    if told and not left:
-        raise UsageError("; ".join(told.values()))
-    for path, line in told.items():
-        # One that is elsewhere may have come with a model.
-        if not (asked.quiet and Path.cwd().is_relative_to(path.absolute().parent)):
-            report_beside(f"note: {line}")
-    for line in () if asked.quiet else _unmet(asked, known, left):
-        report_beside(f"note: {line}")
-    return left
 
 
 def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:

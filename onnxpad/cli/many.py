@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
-from onnxpad.cli.configuration import chosen
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import UsageError, few
 from onnxpad.folders.paths import is_result
@@ -50,9 +50,8 @@ def over_all(
 
     output.require_page(asked, *found, *found.values())
     is_full = bool(form == "json" or asked.verbose or asked.html)  # what is told of each model
-    known: dict[Path, Any] = {}
-    found = {model: found[model] for model in chosen(asked, found, known)}
-    own = {model: output.options_for(asked, model, known) for model in found}
+    own = options_of(asked, found)
+    found = {model: found[model] for model in own}
     options = options_given(asked) | asked.some(*MANY)
     with output.progress_bar(hidden=asked.quiet) as progress:
         made = [

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import Result
 
 import onnxpad
-from onnxpad.cli.configuration import Keys, configured
+from onnxpad.cli.configuration import Keys, options_of
 from onnxpad.cli.options import Asked
 from tests.report.test_json_schema import check as check_schema
 from tests.support import PADS, W, forks, one, onnxpad_runs
@@ -71,7 +71,7 @@ def error_line(result: Result) -> str:
 def config_of(model: str) -> str | None:
     """The file that holds for a model."""
     asked = Asked(**dict.fromkeys(Keys.__struct_fields__))
-    _, found = configured(asked, {}, Path(model), {})
+    ((_, found),) = options_of(asked, [Path(model)]).values()
     return None if found is None else found.path
 
 
