@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from onnxpad.errors import RUNTIME, UsageError, and_list, counted, meant
+from onnxpad.errors import RUNTIME, counted
 
 
 class Severity(enum.StrEnum):
@@ -24,25 +24,6 @@ class Severity(enum.StrEnum):
     def rank(self) -> int:
         """0 for info, 1 for warning, 2 for error."""
         return tuple(Severity).index(self)
-
-
-def failing_of(given: str | Sequence[str]) -> str:
-    """What fails a check: severities, codes and prefixes of codes, with commas between them.
-
-    Raises:
-        UsageError: One is none of these.
-    """
-    texts, levels = [given] if isinstance(given, str) else given, [*Severity]
-    parts = [part.strip() for text in texts for part in text.split(",")]
-    found = [part.lower() if part.lower() in levels else part.upper() for part in parts]
-    for part in (each for each in found if each not in levels):
-        from onnxpad.rewrite.registry import every_code  # it takes longer to import
-
-        codes = every_code()
-        if not part or not any(code.startswith(part) for code in codes):
-            said = meant(part, [*levels, *codes]) or f"; give {and_list(levels, ' or ')}, or codes"
-            raise UsageError(f"fail-on {part!r} is no severity and names no code{said}")
-    return ",".join(found)
 
 
 class Assumption(enum.StrEnum):

@@ -10,14 +10,14 @@ from typing import Any, Unpack
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import OnnxpadError
-from onnxpad.finding import Finding, Severity, failing_of
+from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, View
-from onnxpad.rewrite.registry import with_codes
+from onnxpad.rewrite.registry import failing_of, with_codes
 from onnxpad.rewrite.run import Run
 
 

@@ -15,7 +15,6 @@ from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
-from onnxpad.finding import failing_of
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
@@ -34,7 +33,7 @@ def check(asked: Asked) -> int:
     unreadable model (the others are still reported).
     """
     output.require_page(asked, *asked.paths)
-    fail_on = failing_of(asked.fail_on or "warning")
+    fail_on = ",".join(asked.fail_on or ["warning"])
     if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import over_all
         from onnxpad.folders import paths

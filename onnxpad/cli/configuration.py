@@ -18,7 +18,6 @@ from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
 from onnxpad.errors import UsageError, few
-from onnxpad.finding import failing_of
 from onnxpad.options import Style
 from onnxpad.report import Configured
 
@@ -153,7 +152,7 @@ def _read_in(folder: Path) -> Read:
             if not _TABLE.search(file.read(1 << 20)):
                 return None
     from onnxpad import toml_file as toml
-    from onnxpad.rewrite.registry import every_code
+    from onnxpad.rewrite.registry import every_code, failing_of
     from onnxpad.targets.known_targets import load
 
     path = path.relative_to(here) if path.is_relative_to(here) else path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct, field
 
 from onnxpad.errors import ValidationError, counted
-from onnxpad.finding import Change, Counts, Finding, NextOption, Severity, failing_of
+from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Document, View
@@ -287,7 +287,11 @@ class FileReport(Noted, frozen=True):
         tells which conventions fit has no severity here. Raises UsageError for other words.
         """
         own: Any = self.config.options if self.config else {}
-        asked = failing_of(own.get("fail-on", fail_on)).split(",")
+        asked = [given := own.get("fail-on", fail_on)]
+        if given not in [*Severity]:
+            from onnxpad.rewrite.registry import failing_of  # it takes longer to import
+
+            asked = failing_of(given).split(",")
         least = min((each.rank for each in Severity if each in asked), default=len(Severity))
         codes = tuple({*asked} - {*Severity})
 
