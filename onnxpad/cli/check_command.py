@@ -56,9 +56,7 @@ def check(asked: Asked) -> int:
     if not is_one:
         require_sizes(own, given)
     files = list[FileReport]()
-    for path, problem in models.items():
-        if not (problem or path in own):
-            continue
+    for path, problem in ((each, e) for each, e in models.items() if e or each in own):
         try:
             if problem is not None:
                 raise problem

@@ -117,10 +117,9 @@ def _held(model: Path, known: dict[Path, Read]) -> Read:
 
 
 def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
-    """A line for each pattern of known configurations that fits none of several models.
+    """A line for each pattern that fits none of several models, or whose models lack a dimension.
 
-    Also for sizes if no model that the pattern fits has the dimension; for sizes of all models, if
-    one has a dimension of a like name.
+    Sizes of all models are told only if one has a dimension of a like name.
     """
     for path, keys in filter(None, known.values()):
         for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):

@@ -17,7 +17,6 @@ from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown, warned
 
 OTHERS = "Of no model of this run"
-REPLACED = "Held something else before"
 
 
 def folder_document(report: FolderReport, view: View = "brief") -> Document:
@@ -35,7 +34,7 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations((each.path, each.config) for each in files)
     if replaced := [each.written[0] for each in files if each.replaced]:
-        ending += warned([few(replaced, most)], REPLACED)
+        ending += warned([few(replaced, most)], "Held something else before")
     if report.others:
         ending += warned([few(report.others, most)], OTHERS)
     for option, count in Counter(e.next for e in files if e.next).most_common(1):
@@ -90,9 +89,9 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     told = [e for file in files for kind in kinds for e in getattr(file, kind, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
     line, is_fix = unmarked(report.document().title), report.command == "fix"
-    of_fix = (report.changes, report.undone, report.ranges) if is_fix else ((), (), "")
-    changes, undone, ranges = of_fix
-    rests = [f"holds for {ranges} only"] * any(each.certificate.within for each in changes)
+    changes, undone = (report.changes, report.undone) if is_fix else ((), ())
+    ranged = any(each.certificate.within for each in changes)
+    rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
     rests += dict.fromkeys(f"assumes {name}" for e in changes for name in e.certificate.assumptions)
     line = line if report.exit_code == 3 else line.partition("; ")[0]  # where it begins
     if is_fix and report.exit_code == 5:
