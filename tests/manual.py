@@ -3,8 +3,8 @@
 It prints what it skipped, and why. `--write` writes what pages derive from the code, and what their
 console sessions print.
 
-A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum`,
-`olive` and `cluster` need these packages, `shell` a shell with `onnxpad`, and `output` is what
+A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers` and
+`optimum` need these packages, `shell` a shell with `onnxpad`, and `output` is what
 another block prints.
 """
 
@@ -48,8 +48,6 @@ NEEDED: Final = {
     "tf": ("tensorflow", "keras", "tf2onnx"),
     "simplifiers": ("onnxsim", "onnxslim"),
     "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
-    "olive": ("olive",),
-    "cluster": ("dask.distributed",),
 }
 """The packages that an environment needs, by its name."""
 

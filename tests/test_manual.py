@@ -68,8 +68,7 @@ def test_every_block_names_its_environment() -> None:
     assert {(block.language, block.environment) for block in blocks()} == {
         ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
         ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
-        ("python", "simplifiers"), ("python", "optimum"), ("python", "olive"),
-        ("python", "cluster"), ("toml", "base"), ("diff", "base"),
+        ("python", "simplifiers"), ("python", "optimum"), ("toml", "base"), ("diff", "base"),
     }  # fmt: skip
 
 
@@ -85,7 +84,7 @@ def test_words_and_keywords_have_their_places() -> None:
         assert re.search(rf"\b{name}\b", pages()["library"]), name
     for each in Assumption:
         assert f"| `{each.code}` | {each} | " in pages()["proofs"]
-    for word in (*Assumption, "guarded", "can win", "not compared", "taken back", "repairs"):
+    for word in (*Assumption, "guarded", "can win", "not compared", "taken back"):
         assert f"\n## {word}\n" in pages()["glossary"]
     for word, title in (("open", "open size"), ("computed", "computed Pad"), ("pads", "pads")):
         assert (entry_of(word) or ("",))[0] == title

@@ -18,7 +18,7 @@ from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, View
-from onnxpad.rewrite.registry import with_codes
+from onnxpad.rewrite.registry import failing_of, with_codes
 from onnxpad.rewrite.run import Run
 
 
@@ -43,9 +43,9 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         """The site, as of `show`, that has a node; the model is read again for the first one."""
         return next((each for each in self._sites if node in each.names), None)
 
-    def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
-        """The report on this model, for the least severity that fails the check."""
-        return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
+    def report(self, fail_on: str | Sequence[str] = Severity.WARNING) -> CheckReport:
+        """The report on this model, for what fails the check, as of `failing`."""
+        return CheckReport(self._options, failing_of(fail_on), (self,), self._convention)
 
     def document(self, view: View = "full") -> Document:
         """The report in blocks, always with all that there is."""

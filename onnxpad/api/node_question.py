@@ -52,8 +52,8 @@ def node_question(
     if len(sizes) < len(data) or len(padded) < len(data):
         without = ", without the Pad in front" if data != site.sizes else ""
         raise UsageError(
-            f"node {label!r} has data of {' x '.join(map(str, data))}{without}; fix the sizes with "
-            "--dim NAME=N, or give op, size and kernel instead"
+            f"node {label!r} has data of {' x '.join(map(str, data))}{without}; give each one size "
+            "with --dim NAME=N, or op, size and kernel instead"
         )
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding

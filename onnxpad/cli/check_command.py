@@ -4,17 +4,17 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
-from onnxpad.cli.output import deliver, explained, options_for, report_beside, screen, write
+from onnxpad.cli.output import deliver, explained, report_beside, screen, write
 from onnxpad.errors import MismatchError, ModelError
-from onnxpad.finding import Severity
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 def check(asked: Asked) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
-    Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
+    Exit codes: 0 no findings that --fail-on names; 1 such findings; 2 bad usage or an
     unreadable model (the others are still reported).
     """
     output.require_page(asked, *asked.paths)
+    fail_on = ",".join(asked.fail_on or ["warning"])
     if output.is_many(asked):  # a folder alone is told as it always was
         from onnxpad.cli.many import over_all
         from onnxpad.folders import paths
 
-        how = {"fail_on": asked.fail_on or Severity.WARNING, "convention": asked.convention}
+        how = {"fail_on": fail_on, "convention": asked.convention}
         return over_all(asked, "check", dict.fromkeys(paths.models_in(asked.paths)), how)
     if asked.convention:
         from onnxpad.frameworks.conventions.table import framework_named
 
         asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
-    known: dict[Path, Any] = {}
     models = models_in(asked.paths)
-    chosen = {path: options_for(asked, path, known) for path, error in models.items() if not error}
+    own = options_of(asked, [path for path, error in models.items() if not error])
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
@@ -54,13 +54,13 @@ def check(asked: Asked) -> int:
 
     is_one = len(models) == 1
     if not is_one:
-        require_sizes(chosen, given)
+        require_sizes(own, given)
     files = list[FileReport]()
-    for path, problem in models.items():
+    for path, problem in ((each, e) for each, e in models.items() if e or each in own):
         try:
             if problem is not None:
                 raise problem
-            options, config = chosen[path]
+            options, config = own[path]
             call = partial(api.check, path, convention=asked.convention)
             result, _ = with_sizes(call, options, given if is_one else {})
             files.append(replace(result, config=config))
@@ -76,7 +76,7 @@ def check(asked: Asked) -> int:
             report_beside(f"error: {file.error}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
-        asked.fail_on or Severity.WARNING,
+        fail_on,
         tuple(files),
         asked.convention or "",
         fix_command=_command(asked.paths, files, is_optioned=bool(given.keys() - {*CHOSEN})),
@@ -88,7 +88,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     """What a report says on stdout, but as JSON."""
     from onnxpad.report.text import configurations
 
-    configs = [file.config for file in report.files if file.config]
+    configs = [(file.path, file.config) for file in report.files if file.config]
     if asked.check_form == CheckFormat.SARIF:
         from onnxpad.report.ci.sarif import check_sarif
 
@@ -96,7 +96,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
             report_beside(line)
         return check_sarif(report)
     # A configuration that is elsewhere may have come with a model.
-    places = [(each, Path(each.path).absolute().parent) for each in configs]
+    places = [(each, Path(each[1].path).absolute().parent) for each in configs]
     elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
     quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
     if asked.check_form == CheckFormat.GITHUB:

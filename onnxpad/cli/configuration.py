@@ -5,7 +5,7 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.cli.options import FILES, Asked, above
-from onnxpad.errors import UsageError
-from onnxpad.finding import Severity
+from onnxpad.cli.options import FILES, Asked, above, options_given
+from onnxpad.cli.output import report_beside
+from onnxpad.errors import UsageError, few
 from onnxpad.options import Style
 from onnxpad.report import Configured
 
@@ -39,23 +40,48 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     style: Style | None = None
     select: Texts = ()
     ignore: Texts = ()
-    fail_on: Severity | None = None
+    fail_on: Texts = ()
     per_file_ignores: dict[str, Texts] = {}
     dim: Texts = ()
     per_file_dim: dict[str, Texts] = {}
+    exclude: Texts = ()
 
 
-def configured(
-    asked: Asked, given: Mapping[str, Any], model: Path, known: dict[Path, Read]
+def options_of(
+    asked: Asked, models: Iterable[Path]
+) -> dict[Path, tuple[dict[str, Any], Configured | None]]:
+    """The options of `Options` for each model, as typed or else as its configuration has them.
+
+    Also what that says of them, None without one. Models that it excludes are left out unless they
+    were named. What is excluded, and what holds for none of the models, is noted on stderr.
+
+    Raises:
+        UsageError: As for `options_given`, a configuration is not as it should be, or no model is
+            left.
+    """
+    known, out = dict[Path, Read](), dict[Path, list[str]]()
+    given, held = options_given(asked), {model: _held(model, known) for model in models}
+    for model in held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}:
+        path, keys = held[model] or (Path(), {})
+        if any(_fits(path.parent, each, model) for each in keys.get("exclude", ())):
+            out.setdefault(path, []).append(str(model))
+            del held[model]
+    told = {path: f"{path}: exclude leaves out {few(sorted(e), 3)}" for path, e in out.items()}
+    if told and not held:
+        raise UsageError("; ".join(told.values()))
+    # A configuration that is elsewhere may have come with a model.
+    here = {path for path in told if Path.cwd().is_relative_to(path.absolute().parent)}
+    notes = [line for path, line in told.items() if not (asked.quiet and path in here)]
+    for line in [*notes, *(() if asked.quiet else _unmet(asked, known, held))]:
+        report_beside(f"note: {line}")
+    return {model: _configured(asked, given, model, found) for model, found in held.items()}
+
+
+def _configured(
+    asked: Asked, given: Mapping[str, Any], model: Path, found: Read
 ) -> tuple[dict[str, Any], Configured | None]:
-    """As `output.options_for`: `given` are the options that were typed."""
-
-    def read(folder: Path) -> Read:
-        if folder not in known:
-            known[folder] = _read_in(folder)
-        return known[folder]
-
-    options, found = dict(given), next(filter(None, map(read, above(model))), None)
+    """The options of a model of which some were typed, and of what its configuration says."""
+    options = dict(given)
     if found is None:
         return options, None
     path, keys = found
@@ -80,15 +106,34 @@ def configured(
     return options, Configured(str(path), said) if said else None
 
 
-def without_model(
-    asked: Asked, known: Mapping[Path, Read], models: Collection[Path]
-) -> Iterator[str]:
-    """A line for each pattern of known configurations that fits none of the models."""
+def _held(model: Path, known: dict[Path, Read]) -> Read:
+    """The configuration of a model: the nearest one."""
+    for folder in above(model):
+        if folder not in known:
+            known[folder] = _read_in(folder)
+        if known[folder] is not None:
+            return known[folder]
+    return None
+
+
+def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
+    """A line for each pattern that fits none of several models, or whose models lack a dimension.
+
+    Sizes of all models are told only if one has a dimension of a like name.
+    """
     for path, keys in filter(None, known.values()):
         for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
-            for pattern in keys.get(key, ()):
-                if not any(_fits(path.parent, pattern, model) for model in models):
+            for pattern, held in keys.get(key, {}).items():
+                fits = [each for each in models if _fits(path.parent, pattern, each)]
+                if not fits and len(models) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
+                if key == SIZED:
+                    try:
+                        require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
+                    except UsageError as error:
+                        if pattern != "*" or "did you mean" in str(error):
+                            place = "dim" if pattern == "*" else f"{key} {pattern!r}"
+                            yield f"{path}: {place}: {error}"
 
 
 def _read_in(folder: Path) -> Read:
@@ -106,7 +151,7 @@ def _read_in(folder: Path) -> Read:
             if not _TABLE.search(file.read(1 << 20)):
                 return None
     from onnxpad import toml_file as toml
-    from onnxpad.rewrite.registry import every_code
+    from onnxpad.rewrite.registry import every_code, failing_of
     from onnxpad.targets.known_targets import load
 
     path = path.relative_to(here) if path.is_relative_to(here) else path
@@ -123,7 +168,8 @@ def _read_in(folder: Path) -> Read:
             "style": keys.style,
             "select": codes("select", keys.select),
             "ignore": codes("ignore", keys.ignore),
-            "fail-on": keys.fail_on,
+            "fail-on": keys.fail_on and failing_of(keys.fail_on),
+            "exclude": (keys.exclude,) if isinstance(keys.exclude, str) else keys.exclude,
             IGNORED: {name: codes(IGNORED, each) for name, each in keys.per_file_ignores.items()},
             SIZED: {name: _sizes(each) for name, each in sized.items() if each},
         }

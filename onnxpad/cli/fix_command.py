@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, takes
-from onnxpad.cli.output import called, deliver, is_many, options_for, saved, target_of
+from onnxpad.cli.output import called, deliver, is_many, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
@@ -30,7 +31,7 @@ def fix(asked: Asked) -> int:
         return over_all(asked, "fix", places, how)
     (asked.model,) = asked.models
     model, target = asked.model, target_of(asked, "fixed")
-    options, config = options_for(asked, model)
+    options, config = options_of(asked, [model])[model]
     if not asked.no_validate:
         from onnxpad.runtimes import pool
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
-from onnxpad.cli.configuration import without_model
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import UsageError, few
 from onnxpad.folders.paths import is_result
@@ -35,8 +35,11 @@ def over_all(
         )
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
-    for name in one + [f"--format {form}"] * (form not in {"text", "json"}):
-        mend = "leave it out, or name one model, without --jobs, --time-limit and --resume"
+    limits = "--jobs, --time-limit and --resume"
+    if form not in {"text", "json"}:  # of check alone
+        raise UsageError(f"--format {form} goes without {limits}, also for folders")
+    for name in one:
+        mend = f"leave it out, or name one model, without {limits}"
         raise UsageError(f"{name} is not for a run over many models; {mend}")
 
     from onnxpad.folders.serving import over
@@ -47,10 +50,8 @@ def over_all(
 
     output.require_page(asked, *found, *found.values())
     is_full = bool(form == "json" or asked.verbose or asked.html)  # what is told of each model
-    known: dict[Path, Any] = {}
-    own = {model: output.options_for(asked, model, known) for model in found}
-    for line in () if asked.quiet else without_model(asked, known, found):
-        output.report_beside(f"note: {line}")
+    own = options_of(asked, found)
+    found = {model: found[model] for model in own}
     options = options_given(asked) | asked.some(*MANY)
     with output.progress_bar(hidden=asked.quiet) as progress:
         made = [

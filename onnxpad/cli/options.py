@@ -16,7 +16,6 @@ import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import RUNTIME, UsageError
-from onnxpad.finding import Severity
 from onnxpad.options import TYPED, Options, Typed, Unasked
 
 FILES = ("onnxpad.toml", "pyproject.toml")
@@ -127,7 +126,11 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             bool | None,
         ),
         "diff": Typed("Write nothing, print a diff of one model's nodes; exit 1 if any changes."),
-        "fail_on": _told("The least severity that fails.  [default: warning]", Severity),
+        "fail_on": _told(
+            "What fails: the least severity, codes or prefixes, with commas.  [default: warning]",
+            _LIST,
+            "WHAT",
+        ),
         "schema": Typed("Print the JSON Schema of the reports of --format json."),
     },
 }

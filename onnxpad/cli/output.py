@@ -25,12 +25,11 @@ import typer
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import with_sizes
-from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
+from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, meant, shortened
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Progress
-    from onnxpad.report import Configured
     from onnxpad.report.layout import Screen
 
 R = TypeVar("R", bound=Any)
@@ -149,25 +148,6 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
     bar = f"[{'#' * (24 * min(done, total) // max(total, 1)):<24}] {count} {passed}"
     name, room = shown(stage), max(8, width - len(bar) - 1)
     return f"{name[: room if name.isascii() else room // 2]} {bar}"[:width]  # others may be wide
-
-
-def options_for(
-    asked: Asked, model: Path, known: dict[Path, Any] | None = None
-) -> tuple[dict[str, Any], Configured | None]:
-    """The options of `Options` for a model, as typed or else as its configuration has them.
-
-    Also what that says of them, None without one. Calls for several models share the
-    configurations that are `known` by their folders.
-
-    Raises:
-        UsageError: As for `options_given`, or a configuration is not as it should be.
-    """
-    given = options_given(asked)
-    if not any(os.path.lexists(folder / name) for folder in above(model) for name in FILES):
-        return given, None
-    from onnxpad.cli.configuration import configured
-
-    return configured(asked, given, model, {} if known is None else known)
 
 
 def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) -> R:

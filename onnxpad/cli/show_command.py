@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import Asked, takes
-from onnxpad.cli.output import called, deliver, options_for, require_page
+from onnxpad.cli.output import called, deliver, require_page
 from onnxpad.process import gc_paused_for_good
 
 
@@ -16,7 +17,7 @@ def show(asked: Asked) -> int:
     Exit codes: 0 shown, 2 bad usage or an unreadable model.
     """
     require_page(asked, asked.model)
-    options, config = options_for(asked, asked.model)
+    options, config = options_of(asked, [asked.model])[asked.model]
     with gc_paused_for_good():
         from onnxpad.api import show as api
 

@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import MANY, Asked, options_given, takes
-from onnxpad.cli.output import called, deliver, is_many, options_for, require_page
+from onnxpad.cli.output import called, deliver, is_many, require_page
 
 
 @takes(
@@ -31,7 +32,7 @@ def validate(asked: Asked) -> int:
 
         return over_all(asked, "validate", partners(asked.original, asked.rewritten), how)
 
-    options, config = options_for(asked, asked.original)
+    options, config = options_of(asked, [asked.original])[asked.original]
     from onnxpad.api import validate as api
 
     options |= how | asked.some("inputs", "reference")

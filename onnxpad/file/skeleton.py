@@ -176,7 +176,9 @@ def read_file(path: Path) -> Skeleton:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise ModelError(f"{path} is a folder; name a model in it, or use fix_all, check_all")
+            raise ModelError(
+                f"{path} is a folder; name a model (fix, check, validate take folders)"
+            )
         if not stat.S_ISREG(mode) or str(path).startswith(_OPEN_HERE):
             raise ModelError(f"{path} is not a regular file; save the model to a file first")
         data = path.read_bytes()

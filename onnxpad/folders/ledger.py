@@ -62,7 +62,7 @@ class Ledger:
                 with suppress(MsgspecError, ValueError, TypeError, LookupError):
                     pair, kept = wanted[place], convert(loads(data), FileOutcome)
                     if (key, files) == (self.key(pair), digest(kept.written)):
-                        found[pair[0]] = replace(kept, resumed=True)
+                        found[pair[0]] = replace(kept, resumed=True, replaced=False)
         return found
 
     def keep(self, pair: Pair, key: str, outcome: FileOutcome) -> None:
@@ -74,7 +74,7 @@ class Ledger:
 
     def key(self, pair: Pair) -> str:
         """A digest of all that decides the outcome of a model besides what is asked."""
-        read = [file for path in pair[: self._reads] if path for file in _files(path)]
+        read = [file for path in pair[: self._reads] if path for file in files_of(path)]
         whole = f"{self._shared} {self._own.get(pair[0])!r} {digest(read)}"
         return hashlib.sha256(whole.encode(errors="surrogateescape")).hexdigest()
 
@@ -105,7 +105,7 @@ def digest(paths: Iterable[str | Path]) -> str:
     return whole.hexdigest()
 
 
-def _files(model: Path) -> list[Path]:
+def files_of(model: Path) -> list[Path]:
     """A file, and those that have its external data if it is a model."""
     found = {model}
     with suppress(OSError, ValueError, ModelError):

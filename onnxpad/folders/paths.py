@@ -50,7 +50,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         wholes = {each: _in_folder(each, real) for each in models}
         inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
         if not inside:
-            raise UsageError(f"{argument} is in --output, where results are; name another folder")
+            raise UsageError(f"{argument} is in --output; name another folder, or --in-place")
         for each, whole in inside.items():
             place = os.path.relpath(each, common) if common and argument.is_dir() else each
             places.setdefault(whole, (Path(each), Path(place.removeprefix(above))))

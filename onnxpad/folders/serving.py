@@ -6,7 +6,7 @@ import atexit
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -22,11 +22,12 @@ from onnxpad.api.sizes import require_sizes, with_sizes
 from onnxpad.arguments import Progress
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.folders.ledger import Ledger
+from onnxpad.folders.ledger import Ledger, digest, files_of
 from onnxpad.folders.paths import fixes, models_in, partners
 from onnxpad.options import OptionKeywords, suggesting
 from onnxpad.report import Configured, Delivery, FileOutcome, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
+from onnxpad.rewrite.registry import failing_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
@@ -232,7 +233,7 @@ def check_all(
     paths: Paths,
     *,
     convention: str | None = None,
-    fail_on: Severity = Severity.WARNING,
+    fail_on: str | Sequence[str] = Severity.WARNING,
     **options: Any,
 ) -> Iterator[FileOutcome]:
     """Check many models, as `fix_all` fixes them.
@@ -240,7 +241,7 @@ def check_all(
     Args:
         paths: As for `fix_all`.
         convention: As for `check`.
-        fail_on: The least severity that makes an outcome `failed`.
+        fail_on: What makes an outcome `failed`: the least severity, codes or prefixes of codes.
         options: As for `check`; and `jobs`, `time_limit`, `resume` and `progress` of `fix_all`.
 
     Returns:
@@ -251,7 +252,7 @@ def check_all(
         OutputError: The outcomes cannot be kept there.
     """
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    how = {"fail_on": Severity(fail_on), "convention": convention}
+    how = {"fail_on": failing_of(fail_on), "convention": convention}
     return over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
 
 
@@ -343,5 +344,10 @@ def written(result: Any, target: Path | None, *, copies: bool) -> Any:
     delivery = Delivery()
     if target and result.outcome is not Outcome.INVALID and (result.changed or copies):
         target.parent.mkdir(parents=True, exist_ok=True)
-        delivery = Delivery(written=str(target), data=tuple(map(str, result.save(target))))
+        before = files_of(target)  # with external data
+        is_other = all(e.exists() for e in before) and not target.samefile(result.name)
+        older = digest(before) if is_other else ""
+        data = tuple(map(str, result.save(target)))
+        replaced = older not in {"", digest(files_of(target))}
+        delivery = Delivery(written=str(target), data=data, replaced=replaced)
     return replace(result, delivery=delivery)

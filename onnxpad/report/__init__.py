@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
 from json import loads
 from textwrap import shorten
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
 
 from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
-from onnxpad.options import Options, check_choice
+from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Document, View
 from onnxpad.report.layout import Screen, text_of
@@ -49,6 +49,7 @@ class Delivery(Struct, frozen=True):
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
         data: Paths of the external data written beside the file.
+        replaced: Whether another file that differs lay in the place; known in runs over many.
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
     """
 
@@ -57,6 +58,7 @@ class Delivery(Struct, frozen=True):
     written: str = ""
     older: str = ""
     data: tuple[str, ...] = ()
+    replaced: bool = False
     diff: str | None = None
 
 
@@ -278,16 +280,26 @@ class FileReport(Noted, frozen=True):
         said += [(Severity.WARNING, each) for each in self.warnings]
         return said + [(Severity.INFO, each) for each in self.notes]
 
-    def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
-        """The findings at or above a severity; not what only tells which conventions fit.
+    def failing(self, fail_on: str | Sequence[str] = Severity.WARNING) -> tuple[Finding, ...]:
+        """The findings at or above a severity, or of codes or prefixes of codes; with commas, both.
 
-        The severity of a configuration that holds for this file goes before the one given.
+        What a configuration that holds for this file says goes before what is given. What only
+        tells which conventions fit has no severity here. Raises UsageError for other words.
         """
-        check_choice("severity", fail_on, tuple(Severity))
-        own = self.config.options if self.config else {}
-        least = Severity(str(own.get("fail-on", fail_on))).rank
-        told = (each for each in self.findings if each.reason_code != Reason.CONVENTION_TOLD)
-        return tuple(each for each in told if each.severity.rank >= least)
+        own: Any = self.config.options if self.config else {}
+        asked = [given := own.get("fail-on", fail_on)]
+        if given not in [*Severity]:
+            from onnxpad.rewrite.registry import failing_of  # it takes longer to import
+
+            asked = failing_of(given).split(",")
+        least = min((each.rank for each in Severity if each in asked), default=len(Severity))
+        codes = tuple({*asked} - {*Severity})
+
+        def fails(found: Finding) -> bool:
+            is_told = found.reason_code == Reason.CONVENTION_TOLD
+            return found.code.startswith(codes) or (found.severity.rank >= least and not is_told)
+
+        return tuple(filter(fails, self.findings))
 
 
 class CheckReport(Noted, frozen=True):
@@ -295,7 +307,7 @@ class CheckReport(Noted, frozen=True):
 
     Attributes:
         options: The options.
-        fail_on: The least severity that fails the check.
+        fail_on: The least severity that fails the check, codes or prefixes of codes, with commas.
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
         fix_command: What to type for the rewrites that `fix` would make; empty of a call.
@@ -303,7 +315,7 @@ class CheckReport(Noted, frozen=True):
 
     command = "check"
     options: Options
-    fail_on: Severity
+    fail_on: str
     files: tuple[FileReport, ...]
     convention: str = ""
     fix_command: str = ""
@@ -338,7 +350,11 @@ class FileOutcome(Struct, frozen=True):
         older: An older file that lies where the result would, if none was written; else empty.
         resumed: Whether it was known from an earlier run.
         warnings: Of its report and of its validation, and changes that this took back.
-        stays: How much padding stays as it is.
+        stays: How much padding stays as it is, with what was undone.
+        undone: How much of that was changed, and is as it was since the change is not proved.
+        changes: How many changes were made; without any, a fixed model declares sizes alone.
+        rests: What the changes rest on: the sizes of ranges, and assumptions.
+        replaced: Whether its file took the place of another one that differs.
         next: The option that would gain most on that; empty if none would, or it was not asked.
         sizes: Without one, the options that give padding of open sizes constant amounts.
         config: The configuration that held.
@@ -356,6 +372,10 @@ class FileOutcome(Struct, frozen=True):
     resumed: bool = False
     warnings: tuple[str, ...] = ()
     stays: int = 0
+    undone: int = 0
+    changes: int = 0
+    rests: tuple[str, ...] = ()
+    replaced: bool = False
     next: str = ""
     sizes: tuple[str, ...] = ()
     config: Configured | None = None

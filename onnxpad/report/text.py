@@ -80,19 +80,22 @@ def remarks(report: Noted) -> Iterator[str]:
     yield from warned(report.warnings)
     yield from (f"note: {shown(line)}" for line in report.notes)
     if not isinstance(report, FileReport):  # a check has several, which may share one
-        yield from configurations([report.config])
+        yield from configurations([("", report.config)])
 
 
-def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
-    """A line for each configuration file that held: what it says."""
-    for models in grouped(filter(None, configs), lambda each: each.path):
-        options = (pair for each in models for pair in each.options.items())
-        told = (
-            f"{key} {said if isinstance(said, str) else ' '.join(said)}" for key, said in options
-        )
-        many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        said = shown(", ".join(dict.fromkeys(told)))
-        yield f"note: configured{many} by {shown(models[0].path)}: {said}"
+def configurations(configs: Iterable[tuple[str, Configured | None]]) -> Iterator[str]:
+    """A line for all that a configuration says of a model, of which the path is given.
+
+    Models of which it says the same are in one line, and named where it says other things, too.
+    """
+    held = [(path, found.path, found.options) for path, found in configs if found]
+    for alike in grouped(held, lambda each: repr(each[1:])):
+        _, file, options = alike[0]
+        told = (f"{key} {e if isinstance(e, str) else ' '.join(e)}" for key, e in options.items())
+        is_all = all(each[1:] == (file, options) for each in held if each[1] == file)
+        names = "" if is_all else f" ({few((path for path, *_ in alike), 3)})"
+        many = f" for {counted(len(alike), 'model')}{names}" if names or alike[1:] else ""
+        yield f"note: configured{shown(many)} by {shown(file)}: {shown(', '.join(told))}"
 
 
 def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:

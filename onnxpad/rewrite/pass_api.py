@@ -184,8 +184,8 @@ class Context:
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
 
-        Left out are those that were given, that contradict one that was, that `--strict` forbids
-        or may forbid, and those that are tried for each padding of its own (`wants`).
+        Left out are those that were given, but for ranges, that contradict one that was, that
+        `--strict` forbids or may forbid, and those that are tried for each padding (`wants`).
         """
         is_strict, given = self.user_options.strict, self.size_domain
         sizes: Any = refusal.facts.get("sizes") or ()
@@ -199,8 +199,10 @@ class Context:
             if option in BY_DYNAMIC:
                 risky = is_strict and self.domains[-1].domain.assumptions
                 return self._usual.dynamic == "keep" and not risky and self.wants is None
-            shaped = given.shaped if option == "--shape" else ()
-            return not any(label in given.named or tensor in shaped for label, tensor in axes)
+            is_shape = option == "--shape"  # one size may still help where a range fails
+            named = given.named if is_shape else given.named - given.given.keys()
+            shaped = given.shaped if is_shape else ()
+            return not any(label in named or tensor in shaped for label, tensor in axes)
 
         return tuple(filter(is_free, refusal.options))
 

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given
-from onnxpad.errors import OnnxpadError, UsageError, let_through
+from onnxpad.errors import OnnxpadError, UsageError, and_list, let_through, meant
 from onnxpad.finding import Page, Severity
 from onnxpad.graph import Graph, Tensor, Touched
 from onnxpad.graph.model import schema_of
@@ -93,6 +93,23 @@ def with_codes(options: Options) -> Options:
         select=codes_given("select", options.select or (), codes),
         ignore=codes_given("ignore", options.ignore or (), codes),
     )
+
+
+def failing_of(given: str | Sequence[str]) -> str:
+    """What fails a check: severities, codes and prefixes of codes, with commas between them.
+
+    Raises:
+        UsageError: One is none of these.
+    """
+    texts, levels = [given] if isinstance(given, str) else given, [*Severity]
+    codes = every_code()
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    found = [part.lower() if part.lower() in levels else part.upper() for part in parts]
+    for part in (each for each in found if each not in levels):
+        if not part or not any(code.startswith(part) for code in codes):
+            said = meant(part, [*levels, *codes]) or f"; give {and_list(levels, ' or ')}, or codes"
+            raise UsageError(f"fail-on {part!r} is no severity and names no code{said}")
+    return ",".join(found)
 
 
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:

@@ -401,6 +401,7 @@ class TestCheck:
             result = onnxpad_runs("check", *given)
             assert (result.exit_code, api.asked) == (2, [])
             assert error_line(result)
+        assert "1 folder without a model" in result.stdout
 
     def test_names_of_models_are_no_control_codes(
         self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

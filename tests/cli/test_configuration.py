@@ -13,7 +13,7 @@ import pytest
 from typer.testing import Result
 
 import onnxpad
-from onnxpad.cli.configuration import Keys, configured
+from onnxpad.cli.configuration import Keys, options_of
 from onnxpad.cli.options import Asked
 from tests.report.test_json_schema import check as check_schema
 from tests.support import PADS, W, forks, one, onnxpad_runs
@@ -71,7 +71,7 @@ def error_line(result: Result) -> str:
 def config_of(model: str) -> str | None:
     """The file that holds for a model."""
     asked = Asked(**dict.fromkeys(Keys.__struct_fields__))
-    _, found = configured(asked, {}, Path(model), {})
+    ((_, found),) = options_of(asked, [Path(model)]).values()
     return None if found is None else found.path
 
 
@@ -263,6 +263,42 @@ class TestCodes:
         wrote("exported/deep/onnxpad.toml", 'fail-on = "info"')
         assert [file["failing"] for file in ran("check", "exported")["files"]] == [0, 2]
 
+    def test_codes_and_prefixes_fail_too(self) -> None:
+        for asked, code in (("error", 0), ("error,PAD2", 1), ("PAD7", 0), ("pad101", 1)):
+            wrote("onnxpad.toml", f"fail-on = {asked.split(',')}")
+            for words in ((), ("--jobs", "1")):
+                assert onnxpad_runs("check", "model.onnx", *words).exit_code == code, asked
+                typed = ("--fail-on", asked, *words)
+                assert onnxpad_runs("check", "model.onnx", *typed).exit_code == code, asked
+        assert len(onnxpad.check("model.onnx").failing(["error", "PAD2"])) == 1
+        (found,) = onnxpad.check_all("model.onnx", fail_on="PAD1")
+        assert found.outcome == "failed"
+
+
+def test_models_are_excluded_from_folders() -> None:
+    wrote("onnxpad.toml", "exclude = ['exported/d*']")
+    for words in ("check exported", "check exported --jobs 1", "validate exported exported"):
+        found = onnxpad_runs(*words.split())
+        assert found.stderr == "note: onnxpad.toml: exclude leaves out exported/deep/b.onnx\n"
+        assert "deep" not in found.stdout
+        assert onnxpad_runs(*words.split(), "-q").stderr == ""
+    for words in ("check", "show", "validate exported/a.onnx", "fix --no-validate --jobs 1"):
+        assert onnxpad_runs(*words.split(), "exported/deep/b.onnx").exit_code != 2, words
+    assert onnxpad_runs("validate", "exported/deep/b.onnx", "model.onnx").exit_code == 0
+    assert "exclude leaves out" in error_line(onnxpad_runs("check", "exported/deep"))
+    Path("onnxpad.toml").replace("exported/onnxpad.toml")
+    wrote("exported/onnxpad.toml", "exclude = ['deep/*']")
+    assert "exclude" in onnxpad_runs("check", "exported", "-q").stderr  # it may be another's
+
+
+def test_each_set_of_options_is_told_with_its_models() -> None:
+    wrote("onnxpad.toml", "style = 'pad'", "[per-file-ignores]", "'exported/*' = ['PAD1']")
+    said = onnxpad_runs("check", "exported", "model.onnx", "--format", "github").stdout
+    assert (
+        "for 2 models (exported/a.onnx, exported/deep/b.onnx) by onnxpad.toml: style pad, " in said
+    )
+    assert "for 1 model (model.onnx) by onnxpad.toml: style pad\n" in said
+
 
 class TestSizes:
     def test_they_are_for_the_models_that_fit_and_have_them(self) -> None:
@@ -290,6 +326,20 @@ class TestSizes:
         wrote("onnxpad.toml", "[per-file-dim]", "'none/*' = ['height=8']")
         told = onnxpad_runs("validate", "exported", "fixed").stderr
         assert told == "note: onnxpad.toml: per-file-dim 'none/*' fits no model of this run\n"
+
+    def test_a_name_that_no_model_has_is_noted(self) -> None:
+        wrote("onnxpad.toml", "dim = 'hieght=6'", "[per-file-dim]", "'exported/*' = ['hight=8']")
+        for words in (
+            "check exported",
+            "fix exported -o out --no-validate",
+            "show exported/a.onnx",
+        ):
+            lines = onnxpad_runs(*words.split()).stderr.splitlines()
+            for line, pattern in zip(lines, ("dim", "per-file-dim 'exported/*'"), strict=True):
+                assert line.startswith(f"note: onnxpad.toml: {pattern}: ")
+                assert line.endswith("did you mean 'height'?")
+        wrote("onnxpad.toml", "dim = 'other=6'")  # is for models of another kind
+        assert onnxpad_runs("check", "exported").stderr == ""
 
 
 class TestWhatIsRefused:

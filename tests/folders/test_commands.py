@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.report import FileOutcome, FolderReport
 from tests.report.test_json_schema import faults
 from tests.rewrite.test_advice import COMPUTED, net
-from tests.support import W, one, onnxpad_runs
+from tests.support import PADS, W, one, onnxpad_runs
 
 SAME_2 = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
 SAME = 'y = Conv <auto_pad = "SAME_UPPER"> (x, w)'
@@ -137,7 +137,7 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
     for size in ("x[2]=8", "x=1,2,8,8"):  # `a/same` and `b/plain` have other sizes
         option = "--shape" if "," in size else "--dim"
         code, lines = told("fix", "in", "-o", "fixed", "--no-validate", option, size)
-        assert (code, lines[-2]) == (0, "4 models: 3 fixed, 1 unchanged")
+        assert (code, lines[5]) == (0, "4 models: 3 fixed, 1 unchanged")
         ran = onnxpad_runs("fix", "in/a", "in/b", "-o", "none", option, size)
         assert (ran.exit_code, ran.stderr[:25]) == (2, "error: none of 2 models: ")
         assert onnxpad_runs("fix", "in/a/same.onnx", option, size).exit_code == 2
@@ -205,7 +205,38 @@ def test_open_sizes_of_a_tree() -> None:
     _, lines = told("fix", "in", "-o", "out", "--no-validate")
     assert lines[-1].startswith("Next: 1 model with padding that depends on open sizes (in/c.onnx)")
     assert said in lines[-1]
-    assert data("fix", "in", "-o", "out")["files"][2]["sizes"] == ["--dim n=SIZE"]
+    for words in ((), ("--dim", "n=32..33")):  # a range need not help
+        assert data("fix", "in", "-o", "out", *words)["files"][2]["sizes"] == ["--dim n=SIZE"]
+    onnx.save(one(SAME_2, inputs="float[1, 2, n, m] x", initializers=W), "in/c.onnx")
+    assert "1 fixed in sizes alone" in told_lines("fix in/c.onnx --jobs 1 --dim n=8")[2]
+
+
+def test_what_was_undone_and_what_results_rest_on() -> None:
+    pool = "v = Relu (x) u = Pad (v, p) y = MaxPool <kernel_shape = [3, 3]> (u)"
+    onnx.save(one(pool, inputs="float[1, 2, 4, 4] x", initializers=PADS), "in/a/same.onnx")
+    onnx.save(one(SAME_2, inputs="float[1, 2, n, n] x", initializers=W), "in/open.onnx")
+    words = "fix in -o out --no-validate --dim n=64..256:32"
+    assert told_lines(words)[:3:2] == [
+        "in/a/same.onnx: 1 change; assumes finite data -> out/a/same.onnx",
+        "in/open.onnx: 1 change; holds for n 64..256 in steps of 32 only -> out/open.onnx",
+    ]
+    assert data(*words.split())["files"][0]["rests"] == ["assumes finite data"]
+    lines = told_lines(words, "--strict", "-v")
+    assert lines[0].startswith("in/a/same.onnx: no change was kept, 1 stays (1 undone) -> out/a")
+    assert "undone: it assumes finite data" in lines[1]
+    found = data(*words.split(), "--strict")
+    assert [(each["stays"], each["undone"]) for each in found["files"]] == [(1, 1), (0, 0), (0, 0)]
+    assert found["codes"]["PAD201"] == 1
+
+
+def test_a_result_in_the_place_of_another_is_told() -> None:
+    Path("other").mkdir()
+    onnx.save(MODELS["open"], "other/same.onnx")
+    for folder, is_other in (("in/a", False), ("in/a", False), ("other", True)):
+        found = onnxpad_runs("fix", folder, "-o", "night", "--no-validate").stdout
+        assert found.count("held something else") == is_other, folder
+        assert ("Held something else before: night/same.onnx" in found) == is_other
+    assert data("fix", "in/a", "-o", "night")["files"][0]["replaced"] is True
 
 
 def test_a_tree_tells_why_nothing_was_compared() -> None:
@@ -357,11 +388,13 @@ def test_validate_two_trees() -> None:
         ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
         ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
-        ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
+        ("check in --jobs 2 --format sarif", "goes without --jobs, --time-limit and --resume"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
-        ("fix in -o in", "in is in --output"),
+        ("fix in -o in", "in is in --output; name another folder, or --in-place"),
+        ("show in", "in is a folder; name a model (fix, check, validate take folders)"),
+        ("check in --fail-on eror", "names no code; did you mean 'error'?"),
         ("fix in -o out.onnx", "is the name of a model; several"),
         ("fix in/a in/b/../a in/b -o in/open.onnx", "is a file; several models"),
     ],

@@ -169,7 +169,7 @@ class TestResume:
             model = one("y = Relu (location)", inputs="float[1] location")
             model.graph.initializer.append(tensor)
             Path("a").write_bytes(model.SerializeToString())
-            assert ledger._files(Path("a")) == [Path("a"), Path(name)]
+            assert ledger.files_of(Path("a")) == [Path("a"), Path(name)]
 
     def test_a_file_that_is_no_record(self) -> None:
         Path("runs").write_text("a file of somebody's " * 99)

@@ -109,7 +109,7 @@ def test_an_option_that_is_named_helps(path: Path, given: Mapping[str, Any]) -> 
     [
         ({}, ["--shape", "--dim", "--dynamic auto-pad"]),
         ({"shapes": "1,2,?,?"}, ["--dim", "--dynamic auto-pad"]),
-        ({"dims": {"height": "1..512"}}, ["--dynamic auto-pad"]),
+        ({"dims": {"height": "1..512"}}, ["--dim", "--dynamic auto-pad"]),
         ({"strict": True}, ["--shape", "--dim", "--dynamic auto-pad"]),
     ],
     ids=str,

@@ -36,11 +36,11 @@ OF_H, OF_N = ({"name": name, "input": tensor} for name, tensor in (("h", "x"), (
         ({"domain": SHAPED}, {}, ("--dim", "--dynamic pad", "--trust spec")),
         ({"domain": SHAPED}, {"sizes": [OF_H]}, ("--dim", "--dynamic pad", "--trust spec")),
         ({"domain": SHAPED}, {"sizes": [OF_N]}, ALL),
-        ({"domain": NAMED}, {}, ("--dynamic pad", "--trust spec")),
-        ({"domain": NAMED}, {"sizes": [OF_H]}, ("--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {}, ("--dim", "--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": [OF_H]}, ("--dim", "--dynamic pad", "--trust spec")),
         ({"domain": NAMED}, {"sizes": [OF_N]}, ALL),
-        ({"domain": NAMED}, {"sizes": [OF_N, OF_H]}, ("--dynamic pad", "--trust spec")),
-        ({"domain": NAMED}, {"sizes": []}, ("--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": [OF_N, OF_H]}, ("--dim", "--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": []}, ("--dim", "--dynamic pad", "--trust spec")),
     ],
 )
 def test_the_options_that_may_still_be_passed(

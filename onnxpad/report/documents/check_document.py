@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -30,7 +31,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         fix = command(report.fix_command or "onnxpad.fix and the same options")
         said.append(f"{fixable:,} fixable with {fix}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
-    of_all = Group("", [*configurations(each.config for each in files)])
+    of_all = Group("", [*configurations((each.path, each.config) for each in files)])
     groups = [*findings_groups(shorter), *errors, of_all]
     about = shown(files[0].path) if len(files) == 1 else counted(len(files), "file")
     about += for_targets(report.options.targets)
@@ -67,10 +68,12 @@ def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
 
 def _severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
-    unreadable = sum(bool(file.error) for file in report.files)
+    failed = [os.path.isdir(file.path) for file in report.files if file.error]  # noqa: PTH112
+    empty, unreadable = sum(failed), len(failed) - sum(failed)
     found = {each: report.count(each) for each in reversed(Severity)}
     told = [marked(counted(count, each), each) for each, count in found.items() if count]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
+    told += [marked(f"{counted(empty, 'folder')} without a model", "error")] * bool(empty)
     return ", ".join(told or [marked("nothing found", "good")])
 
 

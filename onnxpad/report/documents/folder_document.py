@@ -32,7 +32,9 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    ending += configurations(each.config for each in files)
+    ending += configurations((each.path, each.config) for each in files)
+    if replaced := [each.written[0] for each in files if each.replaced]:
+        ending += warned([few(replaced, most)], "Held something else before")
     if report.others:
         ending += warned([few(report.others, most)], OTHERS)
     for option, count in Counter(e.next for e in files if e.next).most_common(1):
@@ -48,7 +50,8 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
 
 def _outcome(file: FileOutcome) -> str:
     """What became of a model, with the exit code unless that is 0."""
-    return f"{file.outcome}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
+    alone = " in sizes alone" * (file.outcome == "fixed" and not file.changes)
+    return f"{file.outcome}{alone}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 
 
 def _line(file: FileOutcome, *, is_full: bool) -> Block:
@@ -56,18 +59,22 @@ def _line(file: FileOutcome, *, is_full: bool) -> Block:
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
+    stays += f" ({file.undone:,} undone)" * bool(file.undone)
+    rests = "".join(f"; {shown(each)}" for each in file.rests)
     warnings = f", {counted(len(file.warnings), 'warning')}" if file.warnings else ""
     written = f" -> {shown(file.written[0])}" if file.written else ""
+    written += ", which held something else" * file.replaced
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
     line = shown(file.line.removeprefix("is "))
-    line = f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
+    line = f"{path}: {said}{line}{stays}{warnings}{rests}{written}{older}{known}"
     if not is_full:
         return line
     report: Any = file.report or {}
     below = [f"  {each}" for each in warned(file.warnings)]
     parts = [report, *report.get("files", ())]
-    for each in (finding for part in parts for finding in part.get("findings", ())):
+    kinds = ("findings", "undone", "barred")
+    for each in (e for part in parts for kind in kinds for e in part.get(kind, ())):
         where = f"{each['code']} {each['node']} ({each['op_type']})"
         below.append(f"  {shown(where)}: {shown(each['reason'] or each['message'])}")
     if option := file.next or " ".join(file.sizes):
@@ -78,9 +85,14 @@ def _line(file: FileOutcome, *, is_full: bool) -> Block:
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     """The outcome that the report on a model stands for; it was begun at `time.perf_counter`."""
     files = [report, *getattr(report, "files", ())]
-    told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
+    kinds = ("changes", "findings", "undone")
+    told = [e for file in files for kind in kinds for e in getattr(file, kind, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
     line, is_fix = unmarked(report.document().title), report.command == "fix"
+    changes, undone = (report.changes, report.undone) if is_fix else ((), ())
+    ranged = any(each.certificate.within for each in changes)
+    rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
+    rests += dict.fromkeys(f"assumes {name}" for e in changes for name in e.certificate.assumptions)
     line = line if report.exit_code == 3 else line.partition("; ")[0]  # where it begins
     if is_fix and report.exit_code == 5:
         line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"
@@ -97,7 +109,11 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data),
         warnings=(*dict.fromkeys(warnings),),
-        stays=len({each.node for each in getattr(report, "staying", ())}),
+        stays=len({e.node for e in (*getattr(report, "staying", ()), *undone)}),
+        undone=len({each.node for each in undone}),
+        changes=len(changes),
+        rests=(*rests,),
+        replaced=delivery.replaced,
         next=getattr(option, "option", ""),
         sizes=sized(report.findings)[1] if is_fix and not option else (),
         config=next((each.config for each in files if each.config), None),

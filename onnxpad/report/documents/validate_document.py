@@ -22,7 +22,7 @@ def validate_document(report: ValidationResult, view: View = "brief") -> Documen
     head: list[Block] = [
         f"{counted(len(report.validation.runs), 'run')} in {report.seconds:.1f} s",
         *([proved(report.proof)] if report.proof else []),
-        *configurations([report.config]),
+        *configurations([("", report.config)]),
         *warned(report.unproven, "not compared", "error"),
         *warned(report.validation.warnings),
     ]
