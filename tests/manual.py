@@ -3,9 +3,9 @@
 It prints what it skipped, and why. `--write` writes what pages derive from the code, and what their
 console sessions print.
 
-A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers` and
-`optimum` need these packages, `shell` a shell with `onnxpad`, and `output` is what
-another block prints.
+A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum` and
+`cluster` need these packages, `shell` a shell with `onnxpad`, and `output` is what another block
+prints.
 """
 
 import argparse
@@ -48,6 +48,7 @@ NEEDED: Final = {
     "tf": ("tensorflow", "keras", "tf2onnx"),
     "simplifiers": ("onnxsim", "onnxslim"),
     "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
+    "cluster": ("dask.distributed",),
 }
 """The packages that an environment needs, by its name."""
 
