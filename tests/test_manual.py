@@ -69,6 +69,7 @@ def test_every_block_names_its_environment() -> None:
         ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
         ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
         ("python", "simplifiers"), ("python", "optimum"), ("toml", "base"), ("diff", "base"),
+        ("python", "cluster"),
     }  # fmt: skip
 
 
