@@ -10,7 +10,7 @@ from tests.support.checkout import ROOT
 DOCS: Final = ROOT / "onnxpad" / "docs"
 
 ENVIRONMENTS: Final = (
-    *("base", "torch", "tf", "simplifiers", "optimum"),
+    *("base", "torch", "tf", "simplifiers", "optimum", "cluster"),
     *("cuda", "shell", "output"),
 )  # fmt: skip
 """Where a block runs: in the gate, with a package or device more, in a shell; or it is printed."""
