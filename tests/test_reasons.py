@@ -12,7 +12,7 @@ from onnxpad.report.json import RulePages, json_of
 from tests.case import CASES
 
 ELSEWHERE: Final = frozenset({
-    "amounts-in-file", "convention-told", "data-empty", "declared-limit", "differs",
+    "amounts-in-file", "convention-told", "declared-limit", "differs",
     "differs-optimised", "framework-convention", "joins-neighbours", "kernel-crashes",
     "kernel-unknown", "not-chosen", "own-rule", "pass-raised", "probe-differs", "rank-unknown",
     "rounding-differs", "size-misinferred", "stops", "stops-optimised", "target", "without-end",

@@ -9,7 +9,7 @@ graph is analysed for ever fewer sizes, so that a proof can use the weakest assu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, zip_longest
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -38,7 +38,6 @@ from onnxpad.semantics.window import auto_pad_of
 Conditions = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
-_OUTPUTS = 256
 _SIZES = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
@@ -66,10 +65,8 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> tuple[dict[str, Sizes], 
 
 
 def _needed(graph: Graph) -> list[Node]:
-    """The nodes that every output depends on, other than by a body; none of very many outputs."""
+    """The nodes that every output depends on, other than by a body."""
     needed: list[Node] = []
-    if not 0 < len(graph.outputs) <= _OUTPUTS:
-        return needed
     reached = {name: 1 << index for index, name in enumerate(graph.outputs)}
     everything = (1 << len(graph.outputs)) - 1
     for node in reversed(list(graph.nodes)):
@@ -95,8 +92,7 @@ def _concatenated(call: Call) -> Conditions:
 
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """Conditions that shapes broadcast: on each axis all sizes other than 1 are equal."""
-    for place in range(1, max(map(len, shapes), default=0) + 1):
-        each = (shape[-place] for shape in shapes if len(shape) >= place)
+    for each in zip_longest(*map(reversed, shapes), fillvalue=1):
         sizes = dict.fromkeys(size for size in each if size != 1)
         for a, b in combinations(islice(sizes, _SIZES), 2):
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))

@@ -105,9 +105,7 @@ def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | 
         return array.astype(object)
     if dtype == BOOL:
         return array.astype(np.int8).astype(object)
-    if dtype in REALS:
-        return array.astype(np.float64).astype(object)
-    return None
+    return array.astype(np.float64).astype(object) if dtype in REALS else None
 
 
 def fit(number: Extent, dtype: int) -> Extent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import starmap, zip_longest
 from math import prod
 from pathlib import Path
@@ -515,9 +515,8 @@ class Graph:
     def _whole(self, tensor: Tensor, held: Initializer) -> onnx.TensorProto:
         """A tensor with its elements, where these are in the model."""
         record = held.record
-        if record is None or record.end - record.body <= PAYLOAD_LIMIT:
-            return held.proto
-        if is_external(held.proto) or not lacks_elements(held.proto):
+        is_small = record is None or record.end - record.body <= PAYLOAD_LIMIT
+        if record is None or is_small or is_external(held.proto) or not lacks_elements(held.proto):
             return held.proto
         if tensor.producer is None:
             return self.skeleton.whole(record, onnx.TensorProto())
@@ -585,8 +584,6 @@ class Graph:
 
     def declare(self, name: str, shape: Shape) -> None:
         """Changes the declared shape of an input of the main graph."""
-        if not self.is_main or name not in self.inputs:
-            raise ValueError(f"'{name}' is no input of the main graph")
         inputs = self.inputs
         if inputs[name].shape != shape:
             self._record(inputs.__setitem__, name, inputs[name])
@@ -673,7 +670,8 @@ class Graph:
             fresh = f"{own or first}_output{place or ''}"
             outputs.append(Tensor(self._fresh(fresh) if output.name else ""))
         kept = {name: value for name, value in node.attrs.items() if name not in changed}
-        new = Node(node.op, own, _with(kept, changed), node.domain, like=node)
+        new = Node(node.op, own, _with(kept, changed), node.domain)
+        new.like = node.like if node.record is None else node
         new.inputs, new.outputs = _present(inputs), tuple(outputs)
         self._insert(new, node)
         return new.outputs
@@ -981,11 +979,9 @@ def has_open_loop(graph: Graph) -> bool:
     for each in (graph, *graph.inside()):
         for node in each.nodes:
             if node.op == "Loop" and each.names_standard(node):
-                count = node.operand(0)
-                try:
+                count, value = node.operand(0), None
+                with suppress(ModelError):  # its elements do not fit its shape
                     value = None if count is None else each.constant(count)
-                except ModelError:  # its elements do not fit its shape
-                    value = None
                 if value is None or value.size != 1 or value.item() > _ENDLESS:
                     return True
     return False

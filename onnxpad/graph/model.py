@@ -20,7 +20,7 @@ import onnx
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.external import ExternalData, check_external, runnable, write_model
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, key_of
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph.nodes import (
     AnyGraph,
@@ -288,8 +288,6 @@ def edited_section(graph: AnyGraph) -> Edited:
 
 def lacks_elements(tensor: onnx.TensorProto) -> bool:
     """Whether the elements of a tensor were stripped, or are in another file."""
-    if is_external(tensor):
-        return True
     held = any(field.name in ELEMENTS for field, _ in tensor.ListFields())
     return not held and prod(tensor.dims) > 0
 
@@ -344,8 +342,6 @@ def _removed(graph: AnyGraph) -> Iterator[Record]:
 def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
     """A node that the file does not have, with the notes of the one that it was made like."""
     proto, like = onnx.NodeProto(), node.like
-    while like is not None and like.record is None:
-        like = like.like
     if like is not None and like.record is not None:
         skeleton.whole(like.record, proto)
         for name in {field.name for field, _ in proto.ListFields()} - _NOTES:

@@ -277,9 +277,7 @@ class Judge:
                 data = self._padded(op, amounts, source, data)
             then = self._slid(_padding_so(op, padding), data)
             equal = refine(then, now, self._facts, op.node.outputs[0], trust)
-        except UnreadError as error:
-            raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
-        except DiffersError as error:
+        except (DiffersError, UnreadError) as error:
             said, facts = str(error), {"operator": self._graph.label(op.node), **error.facts}
             if error.code is Reason.ZERO_POINT_UNKNOWN and op.operator.inputs.zero_point:
                 said = f"{op.node.op} pads with its zero point, which is not one constant number"

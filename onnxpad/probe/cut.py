@@ -273,9 +273,7 @@ class _Cutting:
             if self._dtype in _QUANTISED and len(self._roots) == 1 and row.inputs.zero_point:
                 self._raise_data(self._zero(node, row))  # or results would saturate
         self._compute(tensor)
-        if tensor.name not in self._names:
-            raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
-        self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
+        self._proto.node.append(make_node("Identity", [self._name(tensor)], ["result"]))
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
         opset, versions = self._graph.opset or _OPSET, self._graph.opsets
         held = {(node.domain, node.op_type) for node in self._proto.node}
@@ -375,7 +373,7 @@ class _Cutting:
         if inputs.weight is not None:
             weight = node.inputs[inputs.weight]
             shape = self._analysis.shape(weight)
-            taps = self._taps_of(node, row, shape)
+            taps = self._taps_of(row, shape)
             if row.scatters:
                 return {**names, **dict(self._spread(node, row, shape, taps[:1]))}
             known = self._analysis.dtype(weight)
@@ -403,16 +401,13 @@ class _Cutting:
         (found,) = known if len(known) == 1 else (_ANY_ZERO,)
         return found if isinstance(found, int) else _ANY_ZERO
 
-    def _taps_of(self, node: Node, row: Operator, shape: Shape | None) -> np.ndarray[Any, Any]:
-        """Small integers for the kernel of a weight's shape, or of what the node says."""
+    def _taps_of(self, row: Operator, shape: Shape | None) -> np.ndarray[Any, Any]:
+        """Small integers for the kernel of a weight's shape."""
         assert row.weight_layout is not None
-        kernel: Sequence[Any] = () if shape is None else row.weight_layout.spatial(shape)
-        if not kernel or not all(isinstance(size, int) for size in kernel):
-            kernel = node.attrs.get("kernel_shape", ())
-        if not kernel:
-            raise UnprobeableError("the kernel's size is known only at run time")
-        if prod(kernel) > _LARGE:
-            raise UnprobeableError("a kernel is too large")
+        sizes = () if shape is None else row.weight_layout.spatial(shape)
+        kernel = [size for size in sizes if isinstance(size, int)]
+        if not kernel or len(kernel) < len(sizes) or prod(kernel) > _LARGE:
+            raise UnprobeableError("a kernel is too large, or its size known only at run time")
         return _taps(*kernel)
 
     def _spread(
@@ -425,8 +420,7 @@ class _Cutting:
         inputs, layout = row.inputs, row.weight_layout
         assert inputs.weight is not None
         assert layout is not None
-        if shape is None:
-            raise UnprobeableError(f"the shape of {node.inputs[inputs.weight].name!r} is unknown")
+        assert shape is not None  # or its taps were unknown
         sizes = self._numbers(shape, node.inputs[inputs.weight].name)
         if prod(sizes) > _LARGE:
             raise UnprobeableError("a weight is too large")

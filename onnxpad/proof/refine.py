@@ -320,7 +320,7 @@ def _check_loses(
             continue
         lost = [merged(map(without, side.layers)) for side in (each.first, each.second)]
         if lost[0] != lost[1]:
-            raise _winning(each.first.layers, dtype)
+            raise _winning(each.first.layers)
         _check_finite_layers(lost[0])
         if (axis := blind_axis(old, kept, sizes, each)) is not None:
             said = f"on axis {axis} a window may lie wholly in the padding"
@@ -341,10 +341,8 @@ def _least_number(dtype: int | None) -> float:
     return -math.inf if found is None else found
 
 
-def _winning(layers: Layers, dtype: int | None) -> DiffersError:
+def _winning(layers: Layers) -> DiffersError:
     """Why different fills of the original may win in a maximum."""
-    if dtype is None:
-        return DiffersError("the element type of the data is unknown", Reason.TYPE_UNKNOWN)
     fills = [layer.fill for layer in layers if layer.fill != LEAST]
     value = number_of(fills[0]) if fills else None
     said = f"padding of {value} can win in a maximum whose data may be below that"
@@ -404,14 +402,11 @@ class Facts:
     def bound(self, data: Term) -> float:
         """A number that no element of data is below."""
         held = self.reader.around(data)
-        if held is None:
+        is_same = held is not None and held[1] == data.layers
+        if held is None or (not is_same and any(crops(each.amounts) for each in held[1])):
             return -math.inf
-        fills: list[float] = []
-        if held[1] != data.layers:
-            if any(crops(layer.amounts) for layer in held[1]):
-                return -math.inf
-            fills = [_least_of(layer.fill) for layer in data.layers]
-        return min([self.analysis.bound(held[0]), *fills])
+        fills = [_least_of(layer.fill) for layer in data.layers]
+        return min([self.analysis.bound(held[0]), *([] if is_same else fills)])
 
     def check_finite(self, data: Term, around: Sequence[Layer] = ()) -> None:
         """Raises where data certainly holds infinities or NaN, or nothing is known about it.
@@ -439,8 +434,6 @@ class Facts:
     def check_sign_is_lost(self, tensor: Tensor) -> None:
         """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows."""
         graph = self.graph
-        if self.analysis.dtype(tensor) not in {None, *FLOATS}:
-            return
         if graph.is_output(tensor) or not all(map(self._loses_sign, graph.uses(tensor))):
             said = f"the sign of zeros in {tensor.name!r} differs"
             raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
@@ -461,13 +454,9 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
 
     graph, tensor = graph.home(tensor)
     *_, first = upstream([tensor], kept)
-    if first is None:
-        return 0
-    if first.outer is not None and graph.parent is not None:
-        return least_size(graph.parent, first.outer)
-    if first.name in graph.inputs:
+    if first is not None and first.name in graph.inputs:
         return int(graph.is_main)  # what is passed to a body or function is computed
-    node = first.producer
+    node = None if first is None else first.producer
     row = None if node is None or first is not node.outputs[0] else padding_row(graph, node)
     return int(row is not None and row.window is not None and row.window.rounding == "floor")
 

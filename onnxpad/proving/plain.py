@@ -142,7 +142,7 @@ class Plain:
         """Makes a model plain, whose external data lie in a folder.
 
         Inputs and outputs get the names of the `original`, where these are others. Raises
-        ModelError where external data is missing, or a tensor that is read.
+        ModelError where external data is missing, KeyError where nothing computes what is read.
         """
         model = inlined(model)
         if model.functions:
@@ -340,8 +340,6 @@ def greatest(weights: Array) -> Array:
 
 
 def _of(names: Names, name: str) -> str:
-    if name and name not in names:
-        raise ModelError(f"tensor {name!r} is read, and nothing computes it")
     return names[name] if name else ""
 
 

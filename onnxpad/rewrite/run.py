@@ -595,10 +595,11 @@ def _written(
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
     tensor = graph.origin(node.inputs[0] if slides else tensor)
-    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
-        data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
-        if not data:
+    for _ in range(MOST):
+        above = tensor.producer
+        if tensor.name in roots or above is None or not above.inputs:
             break
+        data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
         way.append(above)
         tensor = graph.origin(above.inputs[0] if is_pad(graph, above) else data[0])
     if slides:

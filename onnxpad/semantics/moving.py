@@ -59,9 +59,7 @@ def transpose(call: Call, inner: Sequence[Layers]) -> Passed:
 def unsqueeze(call: Call, inner: Sequence[Layers]) -> Passed:
     """Unsqueeze."""
     (layers,) = inner
-    rank, written = rank_of(call, layers), call.axes()
-    if not written:
-        raise UnreadError("there are no axes")
+    rank, written = rank_of(call, layers), call.axes() or ()
     axes = axes_of(written, None if rank is None else rank + len(written))
     old = iter(range(rank or 0))
     places = range(rank + len(axes) if rank is not None else 0)  # unknown only without layers
@@ -127,8 +125,6 @@ def _runs_between(axes: Sequence[int], rank: int) -> list[Sequence[int]]:
 def concat(call: Call, inner: Sequence[Layers]) -> Passed:
     """Concat along an axis that is not padded, of data that is padded alike."""
     layers, written = joined(inner), call.attribute("axis")
-    if written is None and call.version >= 4:
-        raise UnreadError("Concat has no axis")
     axis = axis_of(1 if written is None else written, rank_of(call, layers))
     check_free(layers, [axis])
     return Passed(("Concat", len(inner), axis), layers)
@@ -253,10 +249,7 @@ def widened(layers: Layers, added: int) -> Layers:
 
 def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
     """The rank of an input, which has these layers around it; None where unknown."""
-    rank = call.rank(place)
-    if layers and rank not in (None, len(layers[0].amounts)):
-        raise UnreadError("the layers are not of the rank of the data")
-    return len(layers[0].amounts) if layers else rank
+    return len(layers[0].amounts) if layers else call.rank(place)
 
 
 def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:

@@ -6,7 +6,7 @@ from typing import Literal
 import onnx
 import pytest
 
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, OutputError
 from onnxpad.file import external
 from onnxpad.file.external import (
     _behind_links,
@@ -239,6 +239,12 @@ def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) ->
         spot.ClearField("external_data")
         spot.raw_data = data
     assert inside == expected
+
+
+def test_too_many_data(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(external, "_MESSAGE_LIMIT", len(read_file(source).data) + 27)
+    with pytest.raises(OutputError):
+        written(source, tmp_path / "to" / "m", "inline")
 
 
 def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: Path) -> None:

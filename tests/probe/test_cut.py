@@ -110,6 +110,8 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
     for modulus in (2, 3, 4):
         assert {height % modulus for height in heights} == set(range(modulus))
     assert len({id(model) for _, model in scenes}) == 1 < len(scenes)
+    behind = one("b = LpPool <kernel_shape = [4]> (x) y = Relu (b)", inputs="float[1, 2, n] x")
+    assert {scene.shapes[0][2] for scene, _ in cut(behind, "b")} >= {1, 32}
 
 
 @pytest.mark.parametrize(
@@ -139,13 +141,25 @@ def test_few_sizes_and_bounded_data_are_probed(body: str, dims: dict[str, str]) 
             "int64[4] p = {0, 0, 0, 0}, int64[2] s = {-1, -2}",
             18,
         ),
+        (
+            "c = ConvTranspose <strides = [2]> (x, v) y = Slice (c, b, e, b)",
+            "float[1, 2000, 9] x, float[2000, 2000, 2] v",
+            "int64[1] b = {2}, int64[1] e = {17}",
+            17,
+        ),
     ],
-    ids=["huge data", "data of unknown rank"],
+    ids=["huge data", "data of unknown rank", "a huge weight"],
 )
 def test_what_cannot_be_probed_says_why(body: str, inputs: str, given: str, opset: int) -> None:
     graph = Graph.from_proto(one(body, inputs=inputs, initializers=given, opset=opset))
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph)).rewrite()
     assert [change.probe.startswith("not probed: ") for change in outcome.changes] == [True]
+
+
+def test_a_change_that_cannot_be_cut_out_is_not_probed() -> None:
+    graph = Graph.from_proto(one("y = Add (x, z)", inputs="float[2] x, float[2] z"))
+    probe, before = NeighbourhoodProbe(graph), ((Scene(((2,),), {}), onnx.ModelProto()),)
+    assert probe.after(graph.tensor("y"), "x", before, specified=False)[0] is None
 
 
 POOLED = "a = Pad (x, p) y = {}Pool <kernel_shape = [3, 3]> (a)"

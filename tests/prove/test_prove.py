@@ -17,6 +17,11 @@ from tests.support import MODELS, one, onnxpad_runs, parsed, session
 W = f"float[4, 3, 3, 3] w = {{{', '.join(str(n % 7 - 3) for n in range(108))}}}"
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 2}"
 IMAGE = "float[1, 3, height, width] x"
+LARGE = "n = Constant <value_ints = [5000, 1, 1, 1]> () c = ConstantOfShape (n)"
+BRANCHES = (
+    "then_branch = f () => (float[] n) { n = Neg (x) }, "
+    "else_branch = g () => (float[] r) { r = Relu (x) }"
+)
 TURN = "Transpose <perm = [3, 2, 1, 0]>"
 CONV = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
 BIASED = "float[4] bias = {1, 2, 3, 4}"
@@ -67,6 +72,16 @@ SAME = {
         "y = Transpose <perm = [0, 3, 1, 2]> (x)",
     ),
     "a shift is the bias": ("c = Conv (x, w) y = Add (c, u)", "y = Conv (x, w, bias)"),
+    "a condition is constant": (
+        f"no = Constant <value = bool {{0}}> () y = If (no) <{BRANCHES}>",
+        "y = Relu (x)",
+    ),
+    "a large constant is exchanged": (f"{LARGE} y = Add (x, c)", f"{LARGE} y = Add (c, x)"),
+    "a Gemm without constants": (
+        "f = Flatten (x) y = Gemm <transB = 1> (f, f)",
+        "f = Flatten <axis = 1> (x) y = Gemm <alpha = 1.0, transB = 1> (f, f)",
+    ),
+    "another's": ("y = com.microsoft.Gelu (x)", "a = Identity (x) y = com.microsoft.Gelu (a)"),
 }
 """Two ways to write the nodes of a model that compute the same."""
 
@@ -85,6 +100,7 @@ OTHER = {
         "y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 2, 2]> (x)",
     ),
     "another weight": ("y = Conv (x, w, bias)", "n = Neg (bias) y = Conv (x, w, n)"),
+    "a shift along the width": ("c = Conv (x, w) y = Add (c, bias)", "y = Conv (x, w, bias)"),
 }
 """The same of models that compute something else."""
 
@@ -107,6 +123,7 @@ def test_what_differs_is_refuted_by_inputs(case: str) -> None:
     seen = found.verdict.counterexample
     assert found.exit_code == 3
     assert seen is not None
+    assert decide(*models, runs=False).verdict == "undecided"
     assert max(seen.sizes.values()) <= 4, "the smallest that shows it"
     values = [session(model).run(None, dict(seen.feeds)) for model in models]
     assert any(
@@ -159,6 +176,24 @@ def test_defaults_of_inputs_count() -> None:
 def test_what_chance_decides_is_undecided() -> None:
     model = one("r = RandomUniformLike (x) y = Add (x, r)", inputs="float[2] x")
     assert onnxpad.prove(model, model).exit_code == 5
+    named = parsed("g (float[2] z) => (float[2] y) { r = RandomUniformLike (z) y = Add (z, r) }")
+    found = onnxpad.prove(model, named)
+    assert (found.exit_code, found.verdict.runs) == (5, 0)
+
+
+def test_inputs_of_other_sizes_are_not_the_same() -> None:
+    models = [one("y = Relu (x)", inputs=f"float[{size}] x") for size in (2, 3)]
+    assert decide(*models, runs=False).verdict == "undecided"
+
+
+def test_functions_that_unfold_to_too_many_nodes_are_undecided() -> None:
+    """They call each other, each twice; a function of the same name may do something else."""
+    text, head = "g (float[2] x) => (float[2] y) { y = f.f0 (x) }", '["": 17, "f": 1]> f'
+    for n in range(20):
+        text += f'<domain: "f", opset_import: {head}{n} (a) => (c) {{ b = f.f{n + 1} (a) '
+        text += f"c = f.f{n + 1} (b) }}"
+    models = [parsed(text.replace("f.f20", op)) for op in ("Relu", "Neg")]
+    assert decide(*models, runs=False).verdict == "undecided"
 
 
 NOT_THE_SAME = {
@@ -172,6 +207,7 @@ NOT_THE_SAME = {
         "a = Max (x, d) b = Max (a, s) y = Reciprocal (b)",
         "0, 0|-0.0, -0.0",
     ),
+    "a bias of more rows": ("m = MatMul (x, i) y = Add (m, i)", "y = Gemm (x, i, i)", ""),
     "a default with a sign": ("y = Elu (x)", "y = Elu <alpha = -1.0> (x)", ""),
 }
 """Models that are almost the same, with two constants."""
@@ -212,6 +248,8 @@ def test_a_sparse_initializer_is_a_dense_one() -> None:
     held.values.CopyFrom(tensor("w", onnx.TensorProto.FLOAT, [2], [3, 1]))
     held.indices.CopyFrom(tensor("", onnx.TensorProto.INT64, [2], [1, 3]))
     del sparse.graph.initializer[:]
+    assert decide(dense, sparse, runs=False).verdict == "proved"
+    held.indices.CopyFrom(tensor("", onnx.TensorProto.INT64, [2, 2], [0, 1, 1, 1]))
     assert decide(dense, sparse, runs=False).verdict == "proved"
 
 
@@ -300,6 +338,8 @@ def test_what_rounding_alone_moves_is_no_refutation() -> None:
     models = pair(thrice, "y = Mul (x, z)", "float t = {3}, float z = {0}", "float[n, 3] x")
     assert onnxpad.prove(*models).exit_code == 5
     assert onnxpad.prove(*pair("y = Floor (x)", "y = Ceil (x)", W)).exit_code == 3
+    cast = "f = Cast <to = 1> (x) y = {} (f)".format
+    assert onnxpad.prove(*pair(cast("Relu"), cast("Neg"), W, "int64[n] x")).exit_code == 3
 
 
 def test_a_deep_network_that_differs_at_its_beginning_takes_no_time() -> None:

@@ -277,9 +277,8 @@ class HiddenShapes:
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             if node.op == "Pad" and (axes := node.operand(3)) is not None:
                 value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
-                if value is None or not is_constant(value):
-                    return True
-                return len({int(axis) % (rank or NMAX) for axis in value.flat}) < len(value.flat)
+                known = value.flat if value is not None and is_constant(value) else (0, 0)
+                return len({int(axis) % (rank or NMAX) for axis in known}) < len(known)
             if "output_shape" in node.attrs and is_transposed(graph, node):
                 data = analysis.shape(node.inputs[0])
                 if data is None or Unknown in map(type, data):
