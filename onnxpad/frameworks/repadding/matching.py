@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from typing import Literal
 
@@ -20,15 +20,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
+from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError, few
+from onnxpad.facts.engine import open_axes
 from onnxpad.frameworks.conventions.question import Question
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.fitting.case import case_of
-from onnxpad.frameworks.repadding import sites
-from onnxpad.frameworks.repadding.candidates import options_of
-from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
+from onnxpad.frameworks.repadding import comparing, sites
+from onnxpad.frameworks.repadding.candidates import LEAST, Candidate, options_of
+from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, trial
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
 from onnxpad.frameworks.repadding.towards import alike, answers_of, lines_of, op_of
+from onnxpad.frameworks.repadding.undecided import Doubt, differ, is_out_of_reach, telling
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -36,7 +40,7 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
-from onnxpad.validation.compare import is_flat
+from onnxpad.validation.compare import is_flat, shape_text
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
@@ -49,6 +53,9 @@ _MOVES, _NEAR = 4.0, 1e-3
 """Rounding is a few times what the runtime changes itself, at most this of the range."""
 _UNRUN = 1e6
 """The gap of a run that fails at its first node; one less for each node that it comes further."""
+_MIXED = "each axis apart"
+_SAME, _FAR = 1.01, 10.0
+"""The shares of an error up to which others are alike, and not far."""
 _effect = lru_cache(maxsize=1 << 14)(Padding.effect)
 
 
@@ -89,6 +96,8 @@ def match_graph(
         if result.outcome == "matched" and not task.nearness("off").solved:
             reason = "the model with the padding found, as written, does not reproduce it"
             result = replace(result, outcome="not matched", reason=reason, changes=())
+        if result.outcome != "not matched":
+            result = task.undecided(result)
         if result.outcome != "matched":
             graph.rollback(mark)
     return replace(result, runs=task.runs)
@@ -155,10 +164,12 @@ class _Task:
             key = site.node.op, site.windows, tuple(each.padding for each in options)
             alike[key] = (*alike.get(key, ()), place)
         self._groups = tuple(group for group in alike.values() if len(group) > 1)
+        self._is_open = any(open_axes(graph.inputs))
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
+        self._shapes = dict[Key, tuple[int, ...]]()  # of the last run
         self._sizes: dict[Point, dict[int, list[tuple[int, ...]]]] = {}  # of each sample
         self._point = self._start = (0,) * len(copy.sites)
 
@@ -180,6 +191,8 @@ class _Task:
             found = self._session.run(feeds, [*names, *self._copy.probes])
             self._sizes.setdefault(point, {})[sample] = self._copy.sizes(found)
             values |= {(sample, name): found[name] for name in names}
+        shaped = ((key, value) for key, value in values.items() if isinstance(value, np.ndarray))
+        self._shapes = {key: value.shape for key, value in shaped}
         return values
 
     def _trial(self, point: Point, names: Collection[str] = ()) -> Trial:
@@ -191,7 +204,7 @@ class _Task:
             if isinstance(error, LimitError) and not any(point):
                 raise
             reached = (self._places.get(name, 0) for name in error.nodes)
-            return apart(_UNRUN - max(reached, default=0))
+            return apart(_UNRUN - max(reached, default=0), "it does not run")
 
     def _outputs(self, level: Literal["off", "full"]) -> dict[Key, Array]:
         """What the graph, as it is now, gives of the tensors recorded."""
@@ -208,9 +221,12 @@ class _Task:
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
         base = self._trial(self._start)
-        result = Matching("not matched", before=base.greatest, after=base.greatest)
+        most, why = base.greatest, base.why
+        result = Matching("not matched", before=most, after=most, whys=(why, why))
         if base.solved:
             return self._as_it_is(result)
+        if why := self._out_of_reach():
+            return replace(result, reason=why)
         noise = trial(own := self._outputs("off"), self._outputs("full"), Closeness())
         noise = trial({}, {}, Closeness()) if noise.greatest == math.inf else noise
         self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
@@ -219,24 +235,29 @@ class _Task:
             return self._as_it_is(result)
         if why := self._unexplained(own):
             return replace(result, reason=why)
-        tried, deciding, by = list[Tried](), set[int](), ""
+        tried, deciding, by, ways = list[Tried](), set[int](), "", {self._start: base}
         for way, name in self._ways.items():
             seen, changed = self._trial(way), [*self._changed_by(way)]
-            tried += [Tried(name, seen.greatest, len(changed))] if changed else []
+            if changed:
+                tried.append(Tried(name, seen.greatest, len(changed), seen.why))
+                ways[way] = seen
             deciding |= {*changed}
             if seen.solved:
                 self._point, by = self._search(()).pruned(way), name
                 break
         result = replace(result, tried=tuple(tried), first="" if by else self._reach())
         final = self._trial(self._point)
-        result, told = replace(result, after=final.greatest), math.inf
+        result, told = replace(result, after=final.greatest, whys=(base.why, final.why)), math.inf
         if final.solved and base.missing is not None:
-            told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
+            told = comparing.bits(
+                self._wanted, self._run(self._start, self._wanted), final.greatest
+            )
         if not final.solved:
             reason = "no padding that was tried reproduces it"
             if not deciding:
                 reason += ": at these sizes no other one of its operators computes anything else"
             reason += "; time ran out (--seconds)" * self._ran_out
+            result = replace(result, atol=self._taking(ways))
         elif base.error - final.error <= noise.error:
             reason = "a padding fits better only by what the runtime's optimiser changes"
         elif told <= math.log2(self.runs) + _SURE:
@@ -248,6 +269,15 @@ class _Task:
             return replace(result, outcome="matched", by=by)
         return replace(result, reason=reason, record=self._unrecorded(sorted(deciding)))
 
+    def _taking(self, tried: Mapping[Point, Trial]) -> float:
+        """The `atol` that takes the nearest of what was tried, if that is near and all else far."""
+        point = min(tried, key=lambda each: tried[each].greatest)
+        least = tried[point].greatest
+        is_lone = not any(_SAME * least < e.greatest < _FAR * least for e in tried.values())
+        if least == math.inf or not is_lone:
+            return 0.0
+        return comparing.taking(self._wanted, self._run(point, self._wanted), self._closeness)
+
     def _as_it_is(self, result: Matching) -> Matching:
         """The verdict where the model reproduces all, which outputs that never vary do not tell."""
         pairs = groupby(sorted(self._wanted, key=itemgetter(1)), itemgetter(1))
@@ -255,6 +285,16 @@ class _Task:
             return replace(result, outcome="matches already")
         told = "nothing compared: what is recorded is the same for any data, or nearly"
         return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))
+
+    def _out_of_reach(self) -> str:
+        """The first output of a shape that no padding gives it; empty if there is none."""
+        fed = [np.shape(value) for each in self._given.draws for value in each.feeds.values()]
+        for key, wanted in self._wanted.items():
+            shape = self._shapes.get(key, wanted.shape)
+            if is_out_of_reach(self._graph, fed, wanted.shape, shape):
+                both = f"{shape_text(shape)}, recorded {shape_text(wanted.shape)}"
+                return f"{key[1]!r} is {both}: padding changes no rank, batch or channels"
+        return ""
 
     def _unexplained(self, own: Mapping[Key, Array]) -> str:
         """What has NaN that no padding explains: inputs, or what the model itself gives none of."""
@@ -285,6 +325,8 @@ class _Task:
         for name in sorted(upstream, key=lambda name: len(upstream[name])):
             mine, again = upstream[name], (*reached, name)
             found = self._finds((name,), mine - done)
+            if not found and len(mine - done) == 1:
+                found = self._mixes(*mine - done) and self._finds((name,), mine - done)
             if not found and not (done & mine and self._finds(again, mine)):
                 node, tells = self._graph.tensor(name).producer, reached or any(self._given.inner)
                 told = name if node is None else f"{node.op} {self._graph.label(node)}"
@@ -305,6 +347,27 @@ class _Task:
         if solved := search.trial(found).solved:
             self._point = search.pruned(found)
         return solved
+
+    def _mixes(self, place: int) -> bool:
+        """Gives an operator, and those like it, options that pad each axis as another one does.
+
+        Returns whether there are any.
+        """
+        site, options = self._sites[place], self._options[place]
+        if len(site.windows) < 2 or options[-1].name == _MIXED:
+            return False
+        sizes = next(iter(self._sizes[self._point].values()))[place]
+        known = [e.padding for e in options if not (e.padding.is_same and None in site.known_sizes)]
+        ends = (
+            zip(e.amounts(sizes, site.windows), e.output_padding or (0,) * len(sizes), strict=True)
+            for e in known
+        )
+        for each in product(*(dict.fromkeys(axis) for axis in zip(*ends, strict=True))):
+            pads, more = zip(*each, strict=True)
+            padding = replace(site.padding, pads=pads, output_padding=more * site.is_transposed)
+            for like in next((some for some in self._groups if place in some), (place,)):
+                self._options[like].append(Candidate(_MIXED, padding, LEAST))
+        return True
 
     def _search(self, names: Sequence[str], free: frozenset[int] | None = None) -> Search:
         """A search for what reproduces these tensors, or all, by some operators, or by all."""
@@ -338,30 +401,60 @@ class _Task:
 
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
-        found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
-        before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
+        before, after = (
+            [*self._sizes.get(point, {}).values()] for point in (self._start, self._point)
+        )
         with sites.redeclared(self._graph) as changed:
             for place in self._changed_by(self._point):
                 site, option = self._sites[place], self._options[place][self._point[place]]
-                sizes, was = after[place], site.padding
+                every = [*dict.fromkeys(sizes[place] for sizes in after)]
+                sizes, was = every[0] if every else (), site.padding
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
-                lines = lines_of(site, padding, sizes)
                 answers = answers_of(site, sizes or site.sizes, was, padding)
-                had = sites.described(was, before[place] if before else (), site.windows)
-                now = sites.described(padding, sizes, site.windows)
-                how = option.name, attributes(padding), lines["pytorch"], lines["keras"], answers
-                parting = self._parting(place, padding)
-                yield Repadded(site.label, site.node.op, had, now, *how, parting)
+                had, now = (
+                    sites.described(each, [sizes[place] for sizes in some], site.windows)
+                    for each, some in ((was, before), (padding, after))
+                )
+                lines = lines_of(site, padding, every)
+                how = option.name, attributes(padding), *lines, answers
+                parting = self._parting(place, padding, option.padding)
+                yield Repadded(site.label, site.node.op, had, now, *how, *parting)
 
-    def _parting(self, place: int, padding: Padding) -> tuple[str, ...]:
-        """The conventions that compute the same at the sizes recorded, and not at all open ones."""
+    def _parting(
+        self, place: int, padding: Padding, meant: Padding
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The conventions that compute the same at the sizes recorded, and not at all open ones.
+
+        Or at all others, were they not fixed, which come second.
+        """
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
         if (op := op_of(site)) is None:
-            return ()
-        here = [Question(op, sizes, site.windows) for sizes in every]
-        pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
-        sizes = [now if isinstance(size, int) else size for size, now in pairs]
-        holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
-        return tuple(name for name in alike(padding, here) if name not in holds)
+            return (), ()
+        here = alike(padding, [Question(op, sizes, site.windows) for sizes in every])
+        sizes: Sequence[Extent | None] = (None,) * len(site.windows)
+        if self._is_open:
+            pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
+            sizes = [now if isinstance(size, int) else size for size, now in pairs]
+        about = padding if self._is_open else meant
+        holds = alike(about, case_of(op, site.windows, sizes, about).questions)
+        found = tuple(name for name in here if name not in holds)
+        return (found, ()) if self._is_open else ((), found)
+
+    def undecided(self, result: Matching) -> Matching:
+        """The verdict, with what the recorded sizes leave open, and sizes that tell it."""
+        now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
+        here = [now.get(id(site.node), site) for site in self._sites]
+        rivals, doubts, point = dict[str, tuple[str, ...]](), list[Doubt](), self._point
+        for way, name in self._ways.items() if self._is_open else ():
+            same = (self._is_alike(point, at, point[at], to) for at, to in enumerate(way))
+            if name in FRAMEWORKS and all(same):
+                others = [each[to].padding for each, to in zip(self._options, way, strict=True)]
+                apart = [pair for pair in zip(here, others, strict=True) if differ(*pair)]
+                rivals |= {name: tuple(site.label for site, _ in apart)} if apart else {}
+                doubts += apart
+        for change, place in zip(result.changes, self._changed_by(point), strict=True):
+            doubts += [(here[place], change.parting)] * bool(change.parting)
+        further = telling(self._graph, [each.feeds for each in self._given.draws], doubts)
+        return replace(result, rivals=rivals, further=further)

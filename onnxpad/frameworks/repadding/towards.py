@@ -200,13 +200,20 @@ def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tup
     return tuple(answer_of(each, asked) for each in paddings)
 
 
-def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
-    """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
-    op = op_of(site)
-    if op is None or not sizes:
-        return {"pytorch": "", "keras": "", "onnx": ""}
-    question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
-    return written(question, answer_of(padding, question), alike(padding, [question]))
+def lines_of(site: Site, padding: Padding, every: Sequence[tuple[int, ...]]) -> tuple[str, str]:
+    """How PyTorch and Keras write a padding of an operator at all these sizes of its data.
+
+    Empty where they do not in one line.
+    """
+    lines = set[tuple[str, str]]()
+    if (op := op_of(site)) is None:
+        return "", ""
+    for sizes in every:
+        question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
+        told = written(question, answer_of(padding, question), alike(padding, [question]))
+        lines.add((told["pytorch"], told["keras"]))
+    torch, keras = ({*each} for each in zip(*lines, strict=True)) if lines else ({""}, {""})
+    return "".join(torch) * (len(torch) == 1), "".join(keras) * (len(keras) == 1)
 
 
 def alike(padding: Padding, asked: Sequence[Question]) -> tuple[str, ...]:
