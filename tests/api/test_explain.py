@@ -28,8 +28,7 @@ def test_the_answer_is_data() -> None:
 
 
 @each_row(
-    "size",
-    ["9x8", " 9 x 8 ", (9, 8), [9, 8], ("9", "8"), np.array([9, 8]), (np.int64(9), 8)],
+    "size", ["9x8", " 9 x 8 ", (9, 8), [9, 8], ("9", "8"), np.array([9, 8]), (np.int64(9), 8)]
 )
 def test_numbers_come_in_any_form(size: Any) -> None:
     found = onnxpad.explain(op="maxpool", size=size, kernel=3)

@@ -42,7 +42,8 @@ def telling(
 
     Empty if none up to 64 larger does, or the sizes of the operators are not known.
     """
-    places = {(e.tensor, e.axis): e.symbol for e in open_axes(graph.inputs)}
+    axes = (axis for axis in open_axes(graph.inputs) if axis.tensor in samples[0])
+    places = {(each.tensor, each.axis): each.symbol for each in axes}
     recorded = {s: max(e[name].shape[axis] for e in samples) for (name, axis), s in places.items()}
     known = [each for each in doubts if not any(isinstance(e, Unknown) for e in each[0].sizes)]
     open_sizes = [size for site, _ in known for size in site.sizes if isinstance(size, Size)]
@@ -88,6 +89,10 @@ def is_out_of_reach(
         return True
     batch = [found[0]] * (found[0] != 1)
     rest = bare[len(batch) :]
-    is_told = not any(each == 1 or not isinstance(each, int) for each in channels)
-    ends = {*rest[:1], *rest[-1:]} if is_told else channels
-    return bare[: len(batch)] != batch or not ends & channels or len(rest) - is_told > most
+
+    def fits(count: Extent) -> bool:
+        is_open, is_told = not isinstance(count, int), count != 1
+        is_there = is_open or not is_told or count in rest[:1] + rest[-1:]
+        return is_there and len(rest) - is_told <= most
+
+    return bare[: len(batch)] != batch or not any(map(fits, channels))
