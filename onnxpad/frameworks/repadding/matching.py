@@ -204,7 +204,7 @@ class _Task:
             if isinstance(error, LimitError) and not any(point):
                 raise
             reached = (self._places.get(name, 0) for name in error.nodes)
-            return apart(_UNRUN - max(reached, default=0), "it does not run")
+            return apart(_UNRUN - max(reached, default=0), "missing, as it does not run")
 
     def _outputs(self, level: Literal["off", "full"]) -> dict[Key, Array]:
         """What the graph, as it is now, gives of the tensors recorded."""
@@ -354,9 +354,10 @@ class _Task:
         Returns whether there are any.
         """
         site, options = self._sites[place], self._options[place]
-        if len(site.windows) < 2 or options[-1].name == _MIXED:
+        ran = [*self._sizes.get(self._point, {}).values()]
+        if len(site.windows) != 2 or options[-1].name == _MIXED or not ran:
             return False
-        sizes = next(iter(self._sizes[self._point].values()))[place]
+        sizes = ran[0][place]
         known = [e.padding for e in options if not (e.padding.is_same and None in site.known_sizes)]
         ends = (
             zip(e.amounts(sizes, site.windows), e.output_padding or (0,) * len(sizes), strict=True)
