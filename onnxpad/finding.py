@@ -127,12 +127,6 @@ class Finding(Struct, frozen=True):
         return not self.reason
 
     @property
-    def source(self) -> str:
-        """What says so of a target, where the words do not: `; source: its manual`, or empty."""
-        said = str(self.evidence.get("source") or "")
-        return f"; source: {said}" * (said not in f"{self.message}{self.reason}")
-
-    @property
     def asked(self) -> str:
         """The option that asks for this padding as it is, such as `--dynamic pad`, or empty."""
         return str(self.evidence.get("asked", ""))

@@ -124,9 +124,9 @@ class Options(Struct, frozen=True, kw_only=True):
         return None if self.trust is Trust.INITIALIZERS else self.trust
 
     @property
-    def makes_symmetric(self) -> bool:
-        """Whether pads of transposed convolutions become equal at both ends."""
-        return self.symmetric_transpose or self.style == "symmetric"
+    def style_asked(self) -> str:
+        """The style, and `keep` where nobody chose one and targets decide."""
+        return KEPT.style if self.is_for_targets and isinstance(self.style, Unasked) else self.style
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -116,7 +116,8 @@ class SplitPads(SitePass):
             padding, pad, _ = context.sites.planned(op, style)
         except RefusalError:
             padding = context.sites.plan(op, style)
-        why = f"as style {style} wants it"
+        is_asked = style == context.user_options.style  # else targets chose it
+        why = f"as style {style} wants it" if is_asked else "as the target takes it"
         return Choice(padding, padding.text, {"pads": onnx_order(op.pads)}, pad, why)
 
 

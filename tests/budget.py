@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from onnx import save_model
 
+from tests import run_command
 from tests.support import ROOT, W, one
 
 FILE: Final = ROOT / "tests" / "budget.toml"
@@ -211,4 +212,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

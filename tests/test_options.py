@@ -35,7 +35,7 @@ def test_commands_take_each_by_its_name() -> None:
         found = {name: each.default for name, each in listed.items()}
         for name in ("style", "dynamic"):
             assert found[name] is None  # so that it is known whether it was typed
-            found[name] = listed[name].annotation.__metadata__[0].show_default
+            found[name] = listed[name].annotation.__metadata__[0].show_default.partition(",")[0]
         usual = asdict(Options())
         assert {name: found[name] or () for name in TYPED} == {
             name: usual[name] or () for name in TYPED

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Unpack
 
 from onnxpad.api import kinds
+from onnxpad.api.fix import at_targets
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import OnnxpadError
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, suggesting
 from onnxpad.passes import REPORTS
@@ -103,13 +104,3 @@ def check(
             _convention=convention or "",
             _model=model,
         )
-
-
-def at_targets(run: Run) -> Iterable[Finding]:
-    """The padding that targets asked for do not take; the run writes each as they need it."""
-    if not run.options.is_for_targets:
-        return ()
-    from onnxpad.targets.choose import choose
-    from onnxpad.targets.findings import findings_before
-
-    return findings_before(choose(run))

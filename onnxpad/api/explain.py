@@ -63,8 +63,7 @@ def explain(
         dilation: The same for the dilation, 1 by default.
         padding: The same for the padding on both sides, for conventions that leave it to a user; by
             default that of the node, if it is the same at both ends and no `output_size` is given.
-        output_padding: The same for the elements appended to a transposed convolution's output; by
-            default that of the node, if no `output_size` is given.
+        output_padding: The same for what a transposed convolution appends, by default as the node.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
         shapes: Sizes of the model's inputs, as for `fix`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import Arrays, ModelSource, Progress, Source, require_timeout
-from onnxpad.errors import RUNTIME, UsageError, and_list
+from onnxpad.errors import RUNTIME, UsageError, and_list, counted
 from onnxpad.finding import Assumption, Change, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, suggesting
@@ -21,6 +21,7 @@ from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import every_pass, with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run, RunResult
+from onnxpad.rewrite.scopes import contexts
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
@@ -40,10 +41,12 @@ class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=Tr
 
         It is if it is unchanged, agrees with the original, or is a repair: the original does not
         run because of an operator that was changed, and the specification certifies every change. A
-        changed model that was not validated, or not compared for another reason, is never ok.
+        changed model that was not validated, or not compared for another reason, is never ok, nor
+        one with padding that a target asked for computes wrongly, or rejects.
         """
         if not self.changed or (self.validation is not None and self.validation.ok):
-            return ""
+            left = counted(len({each.node for each in self.untaken}), "padding")
+            return f"{left} left that a target does not take" if self.untaken else ""
         if self.validation is None:
             return "not validated: no validation was asked for"
         from onnxpad.validation.result import why_not
@@ -198,6 +201,18 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.findings import findings_after
 
     return partial(findings_after, targets_of(run.options), choose(run))
+
+
+def at_targets(run: Run) -> Iterable[Finding]:
+    """The padding that targets asked for do not take; the run writes each as they need it."""
+    if not run.options.is_for_targets:
+        return ()
+    from onnxpad.targets.choose import choose, targets_of
+    from onnxpad.targets.findings import findings_before
+
+    fates, undeclared = choose(run), replace(run.domain, declared={})
+    filed = contexts(run.graph.pristine(), run.options, undeclared) if run.domain.declared else ()
+    return findings_before(targets_of(run.options), fates, filed)
 
 
 def folded(

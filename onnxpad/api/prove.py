@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +29,11 @@ class ProveResult(ProveReport, frozen=True, kw_only=True):
         found = self.verdict.counterexample
         if found is None or not found.feeds:
             raise OutputError(f"{os.fspath(path)}: there is no counterexample to write")
-        write_whole({Path(path): [_packed(found.feeds)]})
+        import numpy as np
+
+        packed, feeds = io.BytesIO(), dict[str, Any](found.feeds)
+        np.savez(packed, **feeds)
+        write_whole({Path(path): [packed.getvalue()]})
 
 
 def prove(
@@ -88,14 +93,3 @@ def prove(
         notes=found.notes,
         seconds=perf_counter() - start,
     )
-
-
-def _packed(arrays: Any) -> bytes:
-    """Arrays by name as the bytes of an .npz."""
-    import io
-
-    import numpy as np
-
-    written = io.BytesIO()
-    np.savez(written, **arrays)
-    return written.getvalue()

@@ -77,10 +77,9 @@ def repad(
     changes, unchanged = repad_graph(graph, framework, names)
     if not changes:
         graph.rollback(0)
-    found = Difference()
     with kinds.limited(run_timeout, graph):
-        if changes:
-            found = difference(before, *graph.model.to_run(), progress)
+        now = graph.model.to_run()
+        found = difference(before, *now, progress) if changes else Difference()
     return RepadResult(
         name=fixed.name,
         to=framework.name,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
+from onnxpad.api.fix import at_targets
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
@@ -20,8 +21,6 @@ from onnxpad.process import gc_paused
 from onnxpad.report import ShowResult
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run
-from onnxpad.targets.choose import choose
-from onnxpad.targets.findings import findings_before
 
 
 @suggesting
@@ -70,7 +69,7 @@ def show(
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
         try:
-            untaken = findings_before(choose(run)) if options.is_for_targets else ()
+            untaken = at_targets(run)
             findings = [*run.find(conventions), *untaken]
         except ModelError as error:
             problem = str(error)

@@ -53,11 +53,16 @@ def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
     Models are read until each size has one; those that cannot be read have nothing.
     """
     sizes = {kind: each for kind in _READ if (each := options.get(kind))}
+    if not sizes:
+        return
+    from onnxpad.facts.recorded import given_domain
+    from onnxpad.graph import Graph
+
     found = list[Lacking]()
     missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
-    for model in models if sizes else ():
+    for model in models:
         try:
-            found.append(with_sizes(partial(_placed, model), sizes)[1])
+            found.append(with_sizes(partial(given_domain, Graph.read(model)), sizes)[1])
         except MismatchError:  # it has the names
             return
         except (OSError, OnnxpadError):
@@ -72,11 +77,3 @@ def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
                 told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
                 told += meant(name, known)
             raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)
-
-
-def _placed(model: Path, **sizes: Any) -> None:
-    """Raises MismatchError as all calls do that take sizes."""
-    from onnxpad.facts.recorded import given_domain
-    from onnxpad.graph import Graph
-
-    given_domain(Graph.read(model), **sizes)

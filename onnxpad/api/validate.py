@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from onnxpad.arguments import Arrays, Dims, ModelSource, Progress, Shapes
 from onnxpad.errors import RUNTIME, MismatchError, UsageError, counted, few
 from onnxpad.options import suggesting
 from onnxpad.report import ValidationResult
-from onnxpad.validation.result import Comparison, PaddingDifference, Validation, parted
+from onnxpad.validation.result import PaddingDifference, Validation, parted
 
 if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 _PROVING = 10.0
 """Seconds after which no proof is looked for any more."""
-_SPREAD, _MANY, _LITTLE = 0.9, 50, 1e-3
-"""The share of elements that noise moves, how many these are, and how much of the greatest."""
 
 
 @suggesting
@@ -161,42 +158,22 @@ def validate(
 def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> str:
     """The command that looks for the right padding, or the call if something is in memory.
 
-    Empty unless the original differs from the reference, and padding may be why: not where that
-    changes no shape so, nor where nearly all of many elements are off by little.
+    Empty unless the original differs from the reference, and padding may be why.
     """
     runs = (run for run in found.runs if (run.subject, run.against) == ("original", "reference"))
-    wrong = [each for run in runs if not run.ok for each in run.comparisons if not each.ok]
-    if found.ok or not wrong:
+    if found.ok or all(run.ok or not run.comparisons for run in runs):
         return ""
 
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
-    from onnxpad.frameworks.repadding.undecided import is_out_of_reach
     from onnxpad.rewrite.pass_api import Context
 
-    context = Context(original)
-    shapes_in = [shape or () for _, shape in original.inputs.values()]
-    shapes = [context.analysis.shape(original.tensor(each.output)) for each in wrong]
-    is_lost = all(map(_is_noise, wrong)) or any(
-        shape and is_out_of_reach(original, shapes_in, _sizes_of(each), shape)
-        for each, shape in zip(wrong, shapes, strict=True)
-    )
-    words = ["onnxpad", "match"] if not is_lost and has_padding_to_vary(context) else []
+    words = ["onnxpad", "match"] if has_padding_to_vary(Context(original)) else []
     for option, given in options.items() if words else ():
         if not isinstance(given, str | os.PathLike | int | float | None):
             inputs = "" if options["--inputs"] is None else ", inputs=inputs"
             return f"onnxpad.match(model, reference{inputs})"
         words += [] if given is None else filter(None, [option, os.fsdecode(str(given))])
     return shlex.join(words)
-
-
-def _sizes_of(found: Comparison) -> list[int]:
-    return [int(size) for size in found.shape.split("x") if size.isdigit()]
-
-
-def _is_noise(found: Comparison) -> bool:
-    """Whether nearly all of many elements are off, and by little, which padding hardly does."""
-    is_spread = found.differing > _SPREAD * math.prod(_sizes_of(found)) > _MANY
-    return is_spread and found.max_rel < _LITTLE
 
 
 def _compared(

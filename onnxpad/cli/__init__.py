@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_error, tell_as_json
+from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_beside, tell_as_json
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
@@ -56,7 +56,7 @@ class _Commands(TyperGroup):
             failure, code = error, None
         if failure is not None or code == INTERRUPTED:
             told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
-            report_error(told[1])
+            report_beside(f"error: {told[1]}")
             tell_as_json(told, sys.argv[1:] if args is None else list(args))
             code = told[2]
         sys.exit(code or 0)

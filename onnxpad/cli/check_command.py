@@ -52,8 +52,9 @@ def check(asked: Asked) -> int:
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
-    if len(models) > 1:
-        require_sizes([path for path, error in models.items() if not error], given)
+    is_one = len(models) == 1
+    if not is_one:
+        require_sizes(chosen, given)
     files = list[FileReport]()
     for path, problem in models.items():
         try:
@@ -61,10 +62,10 @@ def check(asked: Asked) -> int:
                 raise problem
             options, config = chosen[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, _ = with_sizes(call, options, {} if len(models) > 1 else given)
+            result, _ = with_sizes(call, options, given if is_one else {})
             files.append(replace(result, config=config))
         except (ModelError, MismatchError, OSError) as error:
-            if isinstance(error, MismatchError) and len(models) == 1:
+            if isinstance(error, MismatchError) and is_one:
                 raise
             told = explained(error)[1]
             if not told.startswith((f"{path}: ", f"{path} ")):
@@ -72,7 +73,7 @@ def check(asked: Asked) -> int:
             files.append(FileReport(str(path), error=told))
     for file in files:
         if file.error:
-            output.report_error(file.error)
+            report_beside(f"error: {file.error}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         asked.fail_on or Severity.WARNING,

@@ -67,8 +67,8 @@ def configured(
     options |= {key: value for key, value in said.items() if key != "fail-on"}
     for key, name in BY_PATTERN.items():
         patterns: Mapping[str, Texts] = keys.get(key, {}) if name in vars(asked) else {}
-        fits = [held for pattern, held in patterns.items() if _fits(path.parent, pattern, model)]
-        held = tuple(each for some in fits for each in some)
+        fit = (pattern for pattern in patterns if _fits(path.parent, pattern, model))
+        held = tuple(each for pattern in fit for each in patterns[pattern])
         if held and key == IGNORED:
             said[key] = tuple(dict.fromkeys(held))
             options["ignore"] = (*options.get("ignore", ()), *said[key])

@@ -29,14 +29,8 @@ def fix(asked: Asked) -> int:
         how = {"copies": asked.output is not None, "validate": not asked.no_validate}
         return over_all(asked, "fix", places, how)
     (asked.model,) = asked.models
-    return _fix_one(asked)
-
-
-def _fix_one(asked: Asked) -> int:
-    """Fixes one model, and tells all of it; returns the exit code."""
     model, target = asked.model, target_of(asked, "fixed")
     options, config = options_for(asked, model)
-
     if not asked.no_validate:
         from onnxpad.runtimes import pool
 
@@ -48,14 +42,9 @@ def _fix_one(asked: Asked) -> int:
     fails = result.outcome is Outcome.INVALID
     names = str(model), str(model if asked.in_place else target)
     difference = result.diff(names) if asked.diff else None
-    report = saved(
-        asked,
-        replace(result, config=config),
-        target,
-        writes=not (asked.diff or fails) and (result.changed or asked.output is not None),
-        check=asked.diff,
-        diff=difference,
-    )
+    writes = not (asked.diff or fails) and (result.changed or asked.output is not None)
+    result = replace(result, config=config)
+    report = saved(asked, result, target, writes=writes, check=asked.diff, diff=difference)
     what = "the rewritten model does not compute what the original computes"
     text = None if difference is None else difference.__str__
     return deliver(asked, report, text=text, error=f"validation failed: {what}" if fails else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import RESULT, models_below
 from onnxpad.cli import output
 from onnxpad.cli.configuration import without_model
-from onnxpad.cli.options import Asked, options_given
+from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import UsageError, few
 from onnxpad.folders.paths import is_result
 
@@ -40,7 +39,7 @@ def over_all(
         mend = "leave it out, or name one model, without --jobs, --time-limit and --resume"
         raise UsageError(f"{name} is not for a run over many models; {mend}")
 
-    from onnxpad.folders.serving import outcomes, reported, require_valid
+    from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.documents import View
     from onnxpad.report.documents.folder_document import OTHERS
@@ -52,22 +51,11 @@ def over_all(
     own = {model: output.options_for(asked, model, known) for model in found}
     for line in () if asked.quiet else without_model(asked, known, found):
         output.report_beside(f"note: {line}")
+    options = options_given(asked) | asked.some(*MANY)
     with output.progress_bar(hidden=asked.quiet) as progress:
         made = [
             each if is_full else replace(each, text="")
-            for each in outcomes(
-                reported,
-                found,
-                command,
-                how,
-                own=own,
-                reads=1 + (command == "validate"),
-                decide={Path(e) for given, _ in own.values() for e in given.get("target", ())},
-                jobs=1 if asked.jobs is None else asked.jobs,
-                progress=progress,
-                trial=partial(require_valid, command, found, how, options_given(asked)),
-                **asked.some("time_limit", "resume"),
-            )
+            for each in over(command, found, how, {**options, "progress": progress}, own)
         ]
     made.sort(key=lambda each: (WORST.index(each.exit_code), each.path))
     below = models_below(asked.output, lambda error: None) if asked.output else ()

@@ -201,7 +201,7 @@ def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.
         usual = getattr(Options(), name) if name in TYPED else None
         said: Any = typer.Option(
             *(told.option or f"--{name.replace('_', '-')}").split(),
-            show_default=str(usual) if isinstance(usual, Unasked) else True,
+            show_default=f"{usual}, or as --target needs" if isinstance(usual, Unasked) else True,
             rich_help_panel=group,
             **how,
         )

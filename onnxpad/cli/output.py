@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from msgspec.structs import replace
 
+from onnxpad.api.sizes import with_sizes
 from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, meant, shortened
 
@@ -44,13 +45,8 @@ The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the op
 INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
 
 
-def report_error(message: str) -> None:
-    """Write an error to stderr in one line; if that fails, the exit code says it alone."""
-    report_beside(f"error: {message}")
-
-
 def report_beside(line: str) -> None:
-    """Write a line to stderr, if that can be written to."""
+    """Write a line to stderr; if that fails, the exit code alone says that something is wrong."""
     from onnxpad.report.text import shown
 
     try:
@@ -156,20 +152,18 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
 
 
 def options_for(
-    asked: Asked, model: Path | bytes, known: dict[Path, Any] | None = None
+    asked: Asked, model: Path, known: dict[Path, Any] | None = None
 ) -> tuple[dict[str, Any], Configured | None]:
     """The options of `Options` for a model, as typed or else as its configuration has them.
 
-    Also what that says of them, None without one, as of bytes. Calls for several models share the
+    Also what that says of them, None without one. Calls for several models share the
     configurations that are `known` by their folders.
 
     Raises:
         UsageError: As for `options_given`, or a configuration is not as it should be.
     """
     given = options_given(asked)
-    if isinstance(model, bytes) or not any(
-        os.path.lexists(folder / name) for folder in above(model) for name in FILES
-    ):
+    if not any(os.path.lexists(folder / name) for folder in above(model) for name in FILES):
         return given, None
     from onnxpad.cli.configuration import configured
 
@@ -183,18 +177,11 @@ def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) ->
     models that have a place for them.
     """
     known = {name: value for name, value in more.items() if value is not None}
-
-    def ask(**options: Any) -> R:
-        if not options.keys() & {"shapes", "dims"}:
-            return call(*given, **options)
-        from onnxpad.api.sizes import with_sizes
-
-        return with_sizes(partial(call, *given), options, options_given(asked))[0]
-
+    ask = partial(with_sizes, partial(call, *given), needed=options_given(asked))
     if asked.quiet is None:
-        return ask(**known)
+        return ask(known)[0]
     with progress_bar(hidden=asked.quiet) as progress:
-        return ask(**known, progress=progress)
+        return ask({**known, "progress": progress})[0]
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:
@@ -221,11 +208,10 @@ def deliver(
     *,
     text: Callable[[], str] | None = None,
     error: str = "",
-    code: int | None = None,
 ) -> int:
     """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
 
-    As text it is what `text` says, or else what it says itself; `code` is for one that has none.
+    As text it is what `text` says, or else what it says itself.
     """
     form = asked.form or asked.check_form
     if asked.html is not None:
@@ -236,7 +222,7 @@ def deliver(
     if form == "json":
         from onnxpad.report.json import json_of
 
-        write(json_of(report, code))
+        write(json_of(report))
     elif not (asked.quiet and getattr(report, "is_quiet_success", False)):
         from onnxpad.report.text import shown
 
@@ -245,8 +231,8 @@ def deliver(
         is_told = told and form != "sarif" and asked.html is not None
         write(f"{told}Report: {shown(str(asked.html))}\n" if is_told else told)
     if error:
-        report_error(error)
-    return getattr(report, "exit_code", 0) if code is None else code
+        report_beside(f"error: {error}")
+    return getattr(report, "exit_code", 0)
 
 
 def is_many(asked: Asked, *models: Path) -> bool:
@@ -285,8 +271,7 @@ def target_of(asked: Asked, ending: str) -> Path:
         mend = "name another file" if asked.in_place is None else "--in-place replaces it"
         raise UsageError(f"{target} is the model itself; {mend}")
     elif (output and not is_new) or target.exists():
-        given = asked.inputs, asked.reference, *(asked.references or ())
-        _require_file(target, "--output", *given)
+        _require_file(asked, target, "--output")
     require_page(asked, model, target)
     return target
 
@@ -301,8 +286,7 @@ def require_page(asked: Asked, *others: Path | None) -> None:
     page = asked.html
     if page is None:
         return
-    given = asked.inputs, asked.reference, *(asked.references or ())
-    _require_file(page, "--html", *others, *given)
+    _require_file(asked, page, "--html", *others)
     place = page if page.exists() else page.parent
     if not os.access(place, os.W_OK):
         raise OutputError(f"{page}: {place} is write-protected; name another file")
@@ -313,11 +297,11 @@ def require_page(asked: Asked, *others: Path | None) -> None:
             raise UsageError(f"{page} is there and is no page; name another file, or remove it")
 
 
-def _require_file(path: Path, option: str, *given: Path | None) -> None:
-    """Raises unless a file can be there that replaces none of those given."""
+def _require_file(asked: Asked, path: Path, option: str, *others: Path | None) -> None:
+    """Raises unless a file can be there that replaces none of the arrays given, and no other."""
     if str(path) == "-":
         raise UsageError(f"{option} - names no file: only reports go to stdout; name a file")
-    for each in given:
+    for each in (*others, asked.inputs, asked.reference, *(asked.references or ())):
         if each is not None and _is_same(path, each):
             raise UsageError(f"{path}: {option} would replace {each}; name another file")
     if path.exists() and not path.is_file():

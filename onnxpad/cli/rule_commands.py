@@ -37,7 +37,7 @@ def rule(asked: Asked) -> int:
         told += [fill(f"{word}: {text}", 80) + "\n" for word, text in words.items()]
         return "\n".join(told)
 
-    return deliver(asked, RulePages(chosen, words), text=text, code=0)
+    return deliver(asked, RulePages(chosen, words), text=text)
 
 
 @takes("names", "form", "verbose")
@@ -60,7 +60,7 @@ def targets(asked: Asked) -> int:
         told = target_document(named, in_full=asked.verbose) if named else targets_document(found)
         return text_of(told, screen())
 
-    return deliver(asked, TargetList(found, in_full=bool(named)), text=text, code=0)
+    return deliver(asked, TargetList(found, in_full=bool(named)), text=text)
 
 
 @takes("form")
@@ -74,8 +74,7 @@ def doctor(asked: Asked) -> int:
     from onnxpad.report.layout import text_of
 
     found = examine()
-    code = int(not found.ok)
-    return deliver(asked, found, text=lambda: text_of(doctor_document(found), screen()), code=code)
+    return deliver(asked, found, text=lambda: text_of(doctor_document(found), screen()))
 
 
 @takes("page", "schema")

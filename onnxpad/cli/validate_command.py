@@ -34,15 +34,8 @@ def validate(asked: Asked) -> int:
     options, config = options_for(asked, asked.original)
     from onnxpad.api import validate as api
 
-    result = called(
-        asked,
-        api.validate,
-        asked.original,
-        asked.rewritten,
-        **how,
-        **asked.some("inputs", "reference"),
-        **options,
-    )
+    options |= how | asked.some("inputs", "reference")
+    result = called(asked, api.validate, asked.original, asked.rewritten, **options)
     what = "validation failed: " if result.outcome == "failed" else ""
     error = "" if result.ok else f"{what}{result.failure}"
     return deliver(asked, replace(result, config=config), error=error)

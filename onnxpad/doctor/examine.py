@@ -90,6 +90,11 @@ class Diagnosis(Struct, frozen=True):
         """Whether onnxpad works, at least on the CPU."""
         return not any(problem.broken for problem in self.problems)
 
+    @property
+    def exit_code(self) -> int:
+        """0 if it works, else 1."""
+        return int(not self.ok)
+
 
 class Machine:
     """Questions to the machine and its Python environment; tests replace it."""

@@ -31,7 +31,7 @@ class Ledger:
 
     def __init__(
         self,
-        path: Path,
+        path: str | os.PathLike[str],
         asked: object,
         own: Mapping[Path, object],
         decide: Iterable[Path],

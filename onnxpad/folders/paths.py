@@ -25,22 +25,20 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     places: dict[str, tuple[Path, Path]] = {}
     left_out = os.path.join(real(but), "") if but else "\0"  # noqa: PTH118
     arguments = [*arguments]
-    named = [os.path.abspath(each) for each in arguments if each.is_dir()]  # noqa: PTH100
-    common = os.path.commonpath(named) if len({*named}) > 1 else ""
+    folders = {os.path.abspath(each) for each in arguments if each.is_dir()}  # noqa: PTH100
+    common = os.path.commonpath(folders) if len(folders) > 1 else ""
     for argument in [each for each in arguments if not is_result(each)] or arguments:
-        found, root = [str(argument)], argument.parent
-        if argument.is_dir():
-            found, root = models_below(argument, unread.append), argument
-        elif has_magic(str(argument)) and not argument.exists():
-            found = []
-            for path in map(Path, glob(str(argument), recursive=True)):  # noqa: PTH207
-                if path.is_dir():
-                    found += [] if path.is_symlink() else models_below(path, unread.append)
-                elif path.suffix.lower() == ".onnx":
-                    found.append(str(path))
+        named, root = [argument], argument if argument.is_dir() else argument.parent
+        if has_magic(str(argument)) and not argument.exists():
+            fits = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
+            named = [each for each in fits if each.suffix.lower() == ".onnx" or each.is_dir()]
+            named = [each for each in named if not (each.is_dir() and each.is_symlink())]
             root = next(each for each in argument.parents if not has_magic(str(each)))
         elif not os.path.lexists(argument):
             raise UsageError(f"{argument}: does not exist; check the path")
+        found = list[str]()
+        for path in named:
+            found += models_below(path, unread.append) if path.is_dir() else [str(path)]
         for error in unread:
             raise error
         models = [each for each in found if not each.endswith(RESULT)]
@@ -112,18 +110,14 @@ def fixes(
 
 def require_writable(folder: Path, files: Iterable[Path]) -> None:
     """Raises OutputError unless one of the files in a folder can be made, with the folders."""
-    homes = {next(filter(os.path.lexists, each.absolute().parents)) for each in files}
-    if all(told := _unwritable(home) for home in sorted(homes)):
-        raise OutputError(f"{folder}: {told}; name another folder")
-
-
-def _unwritable(folder: Path) -> str:
-    """Why nothing can be made in a folder, which is tried: not all systems say so else."""
-    try:
-        with TemporaryDirectory(dir=folder):
-            return ""
-    except OSError as error:
-        return f"nothing can be written in {folder} ({error.strerror})"
+    told = ""
+    for home in sorted({next(filter(os.path.lexists, each.absolute().parents)) for each in files}):
+        try:
+            with TemporaryDirectory(dir=home):  # not all systems say else that it can be
+                return
+        except OSError as error:
+            told = f"nothing can be written in {home} ({error.strerror})"
+    raise OutputError(f"{folder}: {told}; name another folder")
 
 
 def _in_folder(path: str | Path, real: Callable[[str], str]) -> str:

@@ -25,13 +25,7 @@ from onnxpad.finding import Severity
 from onnxpad.folders.ledger import Ledger
 from onnxpad.folders.paths import fixes, models_in, partners
 from onnxpad.options import OptionKeywords, suggesting
-from onnxpad.report import (
-    Configured,
-    Delivery,
-    FileOutcome,
-    FixReport,
-    Outcome,
-)
+from onnxpad.report import Configured, Delivery, FileOutcome, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
@@ -68,7 +62,7 @@ def outcomes(
     decide: Iterable[Path] = (),
     jobs: int = 1,
     time_limit: float | None = None,
-    resume: Path | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     trial: Callable[[], object] = list,
 ) -> Iterator[FileOutcome]:
@@ -230,9 +224,8 @@ def fix_all(
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     how = {"copies": folder is not None, "validate": validate, "run_timeout": run_timeout}
     many = {"jobs": jobs, "time_limit": time_limit, "resume": resume, "progress": progress}
-    return _over(
-        "fix", fixes(map(Path, named), folder, in_place=in_place), how, {**options, **many}
-    )
+    pairs = fixes(map(Path, named), folder, in_place=in_place)
+    return over("fix", pairs, how, {**options, **many})
 
 
 def check_all(
@@ -259,7 +252,7 @@ def check_all(
     """
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     how = {"fail_on": Severity(fail_on), "convention": convention}
-    return _over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
+    return over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
 
 
 def validate_all(
@@ -280,23 +273,34 @@ def validate_all(
         OutputError: The outcomes cannot be kept there.
         ProviderError: As for `validate`.
     """
-    return _over("validate", partners(Path(original), Path(rewritten)), {}, options)
+    return over("validate", partners(Path(original), Path(rewritten)), {}, options)
 
 
-def _over(
-    command: str, pairs: Mapping[Path, Path | None], how: Mapping[str, Any], options: dict[str, Any]
+def over(
+    command: str,
+    pairs: Mapping[Path, Path | None],
+    how: Mapping[str, Any],
+    options: Mapping[str, Any],
+    own: Mapping[Path, tuple[Any, ...]] = MappingProxyType({}),
 ) -> Iterator[FileOutcome]:
-    """The outcomes of a command; among the options are those of `outcomes`."""
-    many: dict[str, Any] = {name: options.pop(name) for name in MANY if name in options}
-    many["resume"] = Path(many["resume"]) if many.get("resume") else None
-    require_valid(command, (), how, options)
-    targets, trial = options.get("target", ()), partial(require_sizes, pairs, options)
-    many["decide"] = map(Path, [targets] if isinstance(targets, str) else targets)
+    """The outcomes of a command on models by the options of all, or by those of each if it has own.
+
+    Among the options of all are those of `outcomes`. Wrong ones raise UsageError or ProviderError:
+    at once, or, if models have their own, at the first outcome unless all are known.
+    """
+    many: dict[str, Any] = {name: each for name in MANY if (each := options.get(name)) is not None}
+    options = {name: each for name, each in options.items() if name not in MANY}
+    many["trial"] = partial(_require_valid, command, pairs, how, options)
+    if not own:
+        _require_valid(command, (), how, options)
+        own = dict.fromkeys(pairs, (options, None))
+    targets = [given.get("target", ()) for given, _ in own.values()]
+    many["decide"] = {Path(e) for t in targets for e in ([t] if isinstance(t, str) else t)}
     reads = 1 + (command == "validate")
-    return outcomes(reported, pairs, command, how, options, reads=reads, trial=trial, **many)
+    return outcomes(reported, pairs, command, how, own=own, reads=reads, **many)
 
 
-def require_valid(
+def _require_valid(
     command: str, models: Iterable[Path], how: Mapping[str, Any], options: Mapping[str, Any]
 ) -> None:
     """Raises UsageError or ProviderError if options are wrong, or none of the models has a size."""
@@ -304,42 +308,40 @@ def require_valid(
 
     text = "g (float[1] x) => (float[1] y) { y = Relu (x) }"
     model = parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}').SerializeToString()
+    second, unrun = model if command == "validate" else None, {"validate": False}
     with suppress(MismatchError):  # it has no sizes
-        reported(model, model, command, how, options)
+        reported(model, second, command, {**how, **unrun} if command == "fix" else how, options)
     require_sizes(models, options)
 
 
 def reported(
     model: Path | bytes,
-    second: Path | bytes | None,
+    second: Any,
     command: str,
     how: Mapping[str, Any],
     options: Mapping[str, Any],
     config: Configured | None = None,
 ) -> Any:
-    """The report of a command on a model, which `fix` writes; it neither runs nor writes bytes.
+    """The report of a command on a model, which `fix` writes if there is a second path.
 
     Of `how` are options of that call, and `copies` of `written` or `fail_on` of a report.
     """
     more, is_pair = {**how}, command == "validate"
-    last = more.pop("copies", False), more.pop("fail_on", Severity.WARNING)
+    copies, fail_on = more.pop("copies", False), more.pop("fail_on", Severity.WARNING)
     if is_pair and isinstance(second, Path) and not second.exists():
         raise PartnerError(f"{model!s}: there is no {second}")
-    if command == "fix" and isinstance(model, bytes):
-        more["validate"] = False
     call = getattr(import_module(f"onnxpad.api.{command}"), command)
     given = (model, second) if is_pair else (model,)
     result = replace(with_sizes(partial(call, *given, **more), options)[0], config=config)
     if command == "fix":
-        return written(result, second if isinstance(second, Path) else None, copies=last[0])
-    return result if is_pair else result.report(last[1])
+        return written(result, second, copies=copies)
+    return result if is_pair else result.report(fail_on)
 
 
-def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:
+def written(result: Any, target: Path | None, *, copies: bool) -> Any:
     """The report of a result of `fix`, written unless it is wrong, or unchanged."""
     delivery = Delivery()
     if target and result.outcome is not Outcome.INVALID and (result.changed or copies):
         target.parent.mkdir(parents=True, exist_ok=True)
         delivery = Delivery(written=str(target), data=tuple(map(str, result.save(target))))
-    found: FixReport = replace(result, delivery=delivery)
-    return found
+    return replace(result, delivery=delivery)

@@ -60,15 +60,16 @@ VIEWS: Mapping[str, str] = {
     "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
     "diff=delivery.diff changes findings undone barred validation notes warnings html? next "
     "~config",
-    "Options": "... ~target? ~target_only - shapes dims trust_dim_names strict target target_only",
+    "Options": "style=style_asked ... ~target? ~target_only - style shapes dims trust_dim_names "
+    "strict target target_only",
     "Change": "code node op_type before after certificate removed probe forms amounts repairs",
     "Certificate": "statement sizes assumptions facts within assumption_codes",
     "Finding": "... fixable asked? - brief",
     "NextOption": "option keywords pads.before=before.pads pads.after=after.pads "
     "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads nodes.before=before.nodes "
     "nodes.after=after.nodes text",
-    "CheckReport": "style=options.style trust=options.trust ~target=options.targets? convention? "
-    "html? fail_on files summary",
+    "CheckReport": "style=options.style_asked trust=options.trust ~target=options.targets? "
+    "convention? html? fail_on files summary",
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidationResult": "original rewritten? inputs? reference? outcome providers seconds "
     "unproven next? html? validation ~proof ~config",
@@ -80,8 +81,8 @@ VIEWS: Mapping[str, str] = {
     "FolderReport": "ran files others codes html?",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
-    "Matching": "outcome reason? first? convention=by? record rivals further atol changes tried "
-    "left runs notes error.before=before error.after=after error.noise=noise",
+    "Matching": "outcome reason? first? convention=by? record rivals further changes tried left "
+    "runs notes error.before=before error.after=after error.noise=noise",
     "ProveReport": "original rewritten *verdict seconds html?",
     "Decision": "... counterexample?",
     "Counterexample": "... where? output? - feeds",
@@ -263,13 +264,13 @@ def keys_of(record: type) -> Sequence[Key]:
     return found
 
 
-def json_of(report: Any, exit_code: int | None = None) -> str:
+def json_of(report: Any) -> str:
     """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
         "command": report.command,
-        "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
+        "exit_code": getattr(report, "exit_code", 0),
     }
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps({**head, **_fields(report)}, indent=2, allow_nan=False) + "\n"

@@ -19,9 +19,8 @@ from onnxpad.report.json import SCHEMA, Failed, keys_of
 _NAMES = {
     name: value
     for module in (
-        *("doctor.examine", "frameworks.conventions.explanation"),
-        *("frameworks.repadding.results", "inventory"),
-        *("proving.pairs", "targets.target", "validation.result"),
+        *("doctor.examine", "frameworks.conventions.explanation", "frameworks.repadding.results"),
+        *("inventory", "proving.pairs", "targets.target", "validation.result"),
         *("report", "report.json"),
     )
     for name, value in vars(import_module(f"onnxpad.{module}")).items()
@@ -29,8 +28,8 @@ _NAMES = {
 """What annotations name, also those of modules that do not import it."""
 _REPORTS = (
     *("FixReport", "CheckReport", "MatchReport", "RepadReport", "ExplainReport", "FolderReport"),
-    "ProveReport",
-    *("ShowResult", "ValidationResult", "RulePages", "Diagnosis", "TargetList", "Failed"),
+    *("ProveReport", "ShowResult", "ValidationResult", "RulePages", "Diagnosis", "TargetList"),
+    "Failed",
 )
 _PARTS = {
     float: float | Literal["inf", "-inf"] | None,  # no NaN and no infinities in JSON

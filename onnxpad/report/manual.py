@@ -65,9 +65,7 @@ def entry_of(word: str) -> tuple[str, str] | None:
     rows = (each for each in fields if f"`{key.split('-')[0]}`" in each[0])
     found = known.get(key) or next(chain(ways, rows), None)
     if found is None and (row := CONVENTIONS.get(key)):
-        pads = (
-            f"{op} {rule.usual if rule.takes else rule.amounts}" for op, rule in row.rules.items()
-        )
+        pads = (f"{op} {e.usual if e.takes else e.amounts}" for op, e in row.rules.items())
         found = key, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
     return found
 

@@ -22,8 +22,6 @@ from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 
-_EXAMPLE = "224"
-
 
 def next_option(
     graph: Graph,
@@ -86,12 +84,11 @@ def _sizes(findings: Iterable[Finding]) -> dict[str, str]:
     """An example of a size for each axis on which padding depends that targets do not take."""
     told: list[Any] = [each.evidence for each in findings if each.reason_code == Reason.TARGET]
     sized = (each["sizes"] for each in told if "--dim" in each.get("options", ()))
-    return {e["name"]: _EXAMPLE if e["axis"] else "1" for sizes in sized for e in sizes}
+    return {e["name"]: "224" if e["axis"] else "1" for sizes in sized for e in sizes}
 
 
 def _untaken(findings: Iterable[Finding]) -> int:
-    told = (each for each in findings if each.reason_code == Reason.TARGET)
-    return len({(each.node, each.op_type) for each in told})
+    return len({(e.node, e.op_type) for e in findings if e.reason_code == Reason.TARGET})
 
 
 def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:

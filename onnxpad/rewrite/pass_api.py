@@ -114,7 +114,8 @@ class Context:
         asked = self.user_options
         is_pad = asked.style == "pad"  # where even size-dependent padding goes into a Pad
         dynamic = "pad" if dynamic == "keep" and is_pad else dynamic
-        self._usual = Wanted(asked.style, dynamic, asked.no_ceil, asked.makes_symmetric)
+        is_symmetric = asked.symmetric_transpose or asked.style == "symmetric"
+        self._usual = Wanted(asked.style, dynamic, asked.no_ceil, is_symmetric)
         computes = "--style pad" if is_pad else "--dynamic pad"
         self.asks_to_compute = computes if dynamic == "pad" else ""
 

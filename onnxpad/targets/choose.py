@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -19,14 +19,14 @@ from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.pads import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.rewrite.registry import every_pass
-from onnxpad.rewrite.run import Passes, Run
+from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import TAKEN, Cell, Target
 
-_ORDER = ("limit", "right", "fallback", "unknown", "rejected", "wrong")
-_LIMIT, _RIGHT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
-"""How well a form is taken. What has a limit stays."""
+_ORDER = ("right", "limit", "fallback", "unknown", "rejected", "wrong")
+_RIGHT, _LIMIT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
+"""How well a form is taken; nothing becomes what has a limit."""
 
 _NEVER = [1 << 30]
 _WAYS = (  # to write a padding, the least rewriting first
@@ -49,8 +49,7 @@ _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
 """The options that ask for a way to write, and the forms that they are about."""
 
 Forms = Mapping[tuple[str, str], Form]  # those of a model by the keys of each padding
-Replies = tuple[tuple[Target, Cell], ...]  # the fate of a form at each target
-Fate = tuple[Placed, Replies, Replies, Collection[Form]]  # as it came, is written, was tried
+Fate = tuple[Placed, Form | None, Collection[Form]]  # as it came, as it is written, as tried
 
 _SPELLED: Mapping[str, tuple[str, set[object], object]] = {  # a field, what it is, and becomes
     "kernel_shape": ("kernel_shape", {False}, True), "write_pads": ("silent", {True}, False),
@@ -77,16 +76,16 @@ def targets_of(options: Options) -> tuple[Target, ...]:
 
 
 @lru_cache(4096)  # models have few forms, and most of them at many nodes
-def answers_to(form: Form | None, *, targets: tuple[Target, ...]) -> Replies:
+def answers_to(form: Form | None, targets: tuple[Target, ...]) -> tuple[Cell, ...]:
     """The answers of targets for a form; None stands for a padding that is gone."""
-    return tuple((each, TAKEN if form is None else each.cell(form)) for each in targets)
+    return tuple(TAKEN if form is None else each.cell(form) for each in targets)
 
 
 @lru_cache(4096)
 def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
     """The spellings with which targets that do not take a form may answer otherwise."""
     found = dict[str, str]()
-    for target, cell in answers_to(form, targets=targets):
+    for target, cell in zip(targets, answers_to(form, targets), strict=True):
         for name, (field, given, after) in _SPELLED.items():
             if cell.verdict != "right" and getattr(form, field) in given:
                 other = target.cell(replace(form, **{field: after}))
@@ -96,7 +95,7 @@ def _spellings(form: Form, targets: tuple[Target, ...]) -> frozenset[str]:
 
 
 def grade(cell: Cell) -> int:
-    """How well a form is taken, the best first; what no padding mends does not count."""
+    """How well a form is taken, the best first; what no padding is said to mend is tried."""
     return _ORDER.index("limit" if cell.limit else cell.verdict)
 
 
@@ -124,8 +123,7 @@ def choose(run: Run) -> list[Fate]:
     while True:  # what is no better beside all others as they are written stays as it came
         trials.wants = {name: each.wanted for each in groups for name in each.names}
         last = trials.written()
-        moved = (each for each in groups if each.wanted != trials.kept)
-        vain = [each for each in moved if each.rank(last, each.wanted) >= each.first]
+        vain = [e for e in groups if e.wanted != trials.kept and e.rank(last, e.wanted) >= e.first]
         kept = [each for each in groups if each.wanted == trials.kept]
         harmed = [each for each in kept if each.rank(last, each.wanted) > each.first]
         said = trials.kept.spelling.union(*(each.spelled for each in harmed)) & _PROTECTING
@@ -134,12 +132,8 @@ def choose(run: Run) -> list[Fate]:
         trials.kept = replace(trials.kept, spelling=said)
         for each in (*vain, *kept):
             each.wanted = trials.kept
-    run.write_each(trials.wants, _passes(run.options))
-    told = partial(answers_to, targets=trials.targets)
-    return [
-        (each, told(each.form), told(_found(last, each.keys)), trials.tried[each.keys])
-        for each in given
-    ]
+    run.write_each(trials.wants, trials.passes)
+    return [(each, _found(last, each.keys), trials.tried[each.keys]) for each in given]
 
 
 class _Trials:
@@ -154,27 +148,27 @@ class _Trials:
         self.wants: dict[str, Wanted] = {}
         self.tried = defaultdict[object, dict[Form, None]](dict)  # by keys, in order
         self.targets, self.asked = targets_of(run.options), asked_of(run.options)
-        listed = chain.from_iterable(each.spell for each in self.targets)
-        self.spelling = _consistent({"constant_amounts", *listed})
+        self.spelling = _consistent({"constant_amounts", *chain(*(e.spell for e in self.targets))})
         self.kept = replace(KEPT, spelling=self.spelling & _PROTECTING)
         self._implied = () if run.options.target_only or own in self.targets else (own,)
+        passes = (*every_pass(), *[SpellPadding] * run.options.rewrites(SpellPadding.code))
+        self.passes = [e for e in passes if e is not GuardPad or not run.options.target_only]
 
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
 
         What onnxruntime's optimiser gets wrong is protected; only what it never runs counts.
         """
-        own = (grade(cell) for _, cell in answers_to(form, targets=self._implied))
-        found = [grade(cell) for _, cell in answers_to(form, targets=self.targets)]
-        return found + [_WRONG if each == _REJECTED else min(each, _RIGHT) for each in own]
+        own = [_WRONG if grade(e) == _REJECTED else _RIGHT for e in answers_to(form, self._implied)]
+        return [*map(grade, answers_to(form, self.targets)), *own]
 
     def grouped(self, found: Iterable[Placed]) -> list[_Group]:
         """Paddings by the nodes that they share; they stay as they came."""
         groups: dict[str, list[Placed]] = {}
         for each in found:
-            near = {id(groups[name]): groups[name] for name in _names([each]) if name in groups}
+            near = {id(groups[name]): groups[name] for name in each.names if name in groups}
             joined = [*chain.from_iterable(near.values()), each]
-            groups |= dict.fromkeys(_names(joined), joined)
+            groups |= {name: joined for placed in joined for name in placed.names}
         self.wants = dict.fromkeys(groups, self.kept)
         distinct = {id(each): each for each in groups.values()}.values()
         return [_Group(each, self) for each in distinct]
@@ -184,7 +178,7 @@ class _Trials:
         mark = self._run.graph.mark()
         trial = Run(self._run.graph, self._run.options, domain=self._run.domain)
         trial.barred = self._run.barred
-        trial.write_each({} if usual else self.wants, _passes(self._run.options), usual)
+        trial.write_each({} if usual else self.wants, self.passes, usual)
         trial.edit()
         found = [*forms_of(trial.left)]
         forms = {key: each.form for each in reversed(found) for key in each.keys}
@@ -200,7 +194,7 @@ class _Group:
 
     def __init__(self, found: Sequence[Placed], trials: _Trials) -> None:
         """Begins with the way it came, which is the last one where options ask for others."""
-        self.names, self.wanted = {*_names(found)}, trials.kept
+        self.names, self.wanted = {name for each in found for name in each.names}, trials.kept
         self._keys, self._trials = [each.keys for each in found], trials
         for each in found:
             trials.tried[each.keys][each.form] = None
@@ -226,7 +220,7 @@ class _Group:
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
         rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
-            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT < was:
+            if now > _UNKNOWN or (now == _UNKNOWN and was not in free) or now == _LIMIT != was:
                 return _NEVER
         return sorted(rows, reverse=True)
 
@@ -234,14 +228,6 @@ class _Group:
 def _found(forms: Forms, keys: Iterable[tuple[str, str]]) -> Form | None:
     """The form of a padding in a result; None where it is gone, as that of a `Pad` that folds."""
     return next((forms[key] for key in keys if key in forms), None)
-
-
-def _names(found: Iterable[Placed]) -> Iterator[str]:
-    """The unique names of the outputs of the nodes of paddings."""
-    for placed in found:
-        for node in (placed.node, *placed.nodes):
-            named = filter(None, (each.name for each in node.outputs))
-            yield from map(placed.context.graph.unique, named)
 
 
 def asked_of(options: Options) -> dict[str, Any]:
@@ -265,9 +251,3 @@ def _consistent(spelling: Set[str]) -> frozenset[str]:
     """Spellings of which none undoes another; an empty third input is neither there nor absent."""
     insisted = spelling | ({"no_empty_fill"} if spelling & {"value", "no_value"} else set())
     return frozenset(insisted - ({"no_value"} if "value" in insisted else set()))
-
-
-def _passes(options: Options) -> Passes:
-    """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
-    passes = (*every_pass(), *[SpellPadding] * options.rewrites(SpellPadding.code))
-    return tuple(each for each in passes if each is not GuardPad or not options.target_only)

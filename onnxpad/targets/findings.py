@@ -17,29 +17,24 @@ from onnxpad.targets.target import TAKEN, VERDICTS, Cell, Target
 
 
 class TargetReport:
-    """What is reported of one verdict; the severity is for what `fix` mends, `stays` for others."""
+    """What is reported of one verdict, and how severe that is where `fix` mends it."""
 
     def __init__(self, code: str, does: str, severity: Severity, target: str) -> None:
         """Takes what a target does, and the name of one that does so."""
         self.code, self.does, self.severity = code, does, severity
-        self.stays = Severity.INFO if severity is Severity.WARNING else severity
-        self.__doc__ = _PAGE.format(does=does, node=_EXAMPLES[target], target=target)
+        self.__doc__ = _PAGE.format(does=does, target=target)
 
 
-_EXAMPLES = {
-    "opencv@4": "MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
-    "tract": 'Pad <mode = "wrap"> (x, pads)',
-    "coreml": 'Pad <mode = "reflect"> (x, pads)',
-    "openvino": "LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
-}
 _PAGE = """Padding where a target {does}.
 
 ## What it does
 With `--target`, tells each such padding with what says so. `fix` writes a form known to be taken.
+For the rest try other sizes (`--dim`), your own pass (`onnxpad docs passes`), or another model that
+you compare by `onnxpad validate` and `prove`.
 ## Why it matters
 An importer stops, goes on with other numbers, or copies data to another provider and back.
 ## Example
-    y = {node}
+    y = Pad <mode = "wrap"> (x, pads)
 stays with `--target {target}`
 where
     float[1, 2, 9, 8] x
@@ -49,31 +44,35 @@ The rules that write the padding say so; this one rewrites nothing.
 ## References
 `onnxpad targets NAME` lists all that is known of a target, with its sources."""
 
-WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "opencv@4")
+WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "ncnn")
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
-UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "openvino")
+UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "rknn")
 _BETTER = "writing is known to be taken better"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
-def findings_before(fates: Iterable[Fate]) -> Iterator[Finding]:
-    """Padding of the original that targets do not take; fixable where a choice mends it."""
-    for placed, came, best, tried in fates:
-        for (target, cell), (_, now) in zip(came, best, strict=True):
+def findings_before(
+    targets: tuple[Target, ...], fates: Iterable[Fate], filed: Iterable[Context] = ()
+) -> Iterator[Finding]:
+    """Padding that targets do not take, also as `filed`, without sizes given; fixable if mended."""
+    known = {key: each.form for each in forms_of(filed) for key in each.keys}
+    for placed, written, tried in fates:
+        was = placed._replace(form=next((known[k] for k in placed.keys if k in known), placed.form))
+        given = (answers_to(each, targets) for each in (was.form, placed.form, written))
+        for target, before, came, now in zip(targets, *given, strict=True):
+            each, cell = (was, before) if came.verdict == "right" else (placed, came)
             if cell.verdict != "right":
-                yield _finding(placed, target, cell, tried, mends=grade(now) < grade(cell))
+                yield _finding(each, target, cell, tried, mends=grade(now) < grade(cell))
 
 
 def findings_after(
     targets: tuple[Target, ...], fates: Iterable[Fate], contexts: Iterable[Context]
 ) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
-    known = {key: tried for placed, *_, tried in fates for key in placed.keys}
-    for each in forms_of(contexts):
-        cells = answers_to(each.form, targets=targets)
-        tried = next((known[key] for key in each.keys if key in known), {})
-        yield from findings_before([(each, cells, cells, tried)])
+    known = {key: tried for placed, _, tried in fates for key in placed.keys}
+    left = [(e, next((known[k] for k in e.keys if k in known), ())) for e in forms_of(contexts)]
+    return findings_before(targets, [(each, each.form, tried) for each, tried in left])
 
 
 def _finding(
@@ -81,66 +80,60 @@ def _finding(
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    known = cell.known_by if cell.note or not cell.source else f"{cell.known_by}: {cell.source}"
+    known = f"{cell.known_by}: {cell.source}" if cell.source else cell.known_by
     does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    user = context.user_options
-    given = [
-        *asked_of(user),
-        *["select"] * (not user.rewrites("")),
-        *["ignore"] * bool(user.ignore),
-    ]
-    given += ["other target"] * (len(user.targets) > 1)
+    user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
+    given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
+    given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
     writing = "padding mends it (onnxpad docs passes)" if cell.limit else f"{_BETTER}{beside}"
-    options, sizes = _options(placed, cell, mends=mends)
-    others = list[Any]()
-    for each in () if mends else tried:
-        if each != form and (other := target.cell(each)) is not cell:
-            helps = _options(placed._replace(form=each), other, mends=mends)
-            others.append((grade(other), not helps[0], len(others), each, other, helps))
-    if others:
-        facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for *_, e, c, _ in others]
-        rank, *_, each, other, helps = min(others)
-        if grade(TAKEN) < rank <= grade(cell):
-            writing += f"; the nearest is {each.text} ({other.note or other.text})"
-            options, sizes = (options, sizes) if options else helps
-    facts |= sizes | ({"options": options} if options else {})
+    others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
+    if others and not mends:
+        facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
+        rows = [(*each, _helps(placed._replace(form=each[0]), target, each[1])) for each in others]
+        near, other, may_help = min(rows, key=lambda row: (grade(row[1]), "options" not in row[2]))
+        if grade(TAKEN) < grade(other) <= grade(cell) and not other.limit:
+            writing += f"; the nearest is {near.text} ({other.note or other.text})"
+            helps = helps if "options" in helps else may_help
+    writing += "; inline functions first (onnx.inliner)" * helps.pop("inline", False)
     return Finding(
         report.code,
-        report.severity if mends else report.stays,
+        report.severity if mends or report is not FALLBACK else Severity.INFO,
         context.label(node),
         str(node.op),
         f"{form.text}; {does}" if mends else form.text,
-        "" if mends else advised(f"{does}; no {writing}", options),
-        facts,
+        "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
+        facts | helps,
         reason_code="" if mends else Reason.TARGET,
         location=context.graph.location(node),
     )
 
 
-def _options(placed: Placed, cell: Cell, *, mends: bool) -> tuple[list[str], dict[str, Any]]:
-    """Options that may mend it: sizes, with their axes as facts, and whom to trust."""
-    context, node = placed.context, placed.node
-    op, words, found, facts = context.read(node), context.sites.wording, list[str](), {}
+def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -> dict[str, Any]:
+    """Options that may mend it, if any: sizes, beside the axes, and whom to trust."""
+    context, node, facts, found = placed.context, placed.node, dict[str, Any](), list[str]()
+    op, *around = map(context.read, (node, *placed.nodes))
+    words = context.sites.wording
     is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
     is_open |= any(False in cell.when.get(name, ()) for name in ("sized", "batched"))
     option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
         found += [option] * bool(option)
     else:
-        read = map(context.read, (node, *placed.nodes))
-        open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
+        pads = [e for e in (op, *around) if isinstance(e, PadOp) and e.constant_amounts is None]
         inputs = context.graph.model.main.inputs
-        is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        if is_open and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in open_pads}:
+        is_fed = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
+        facts["inline"] = is_open and not (is_fed or context.outer or context.graph.is_main)
+        if is_fed and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
-            axes = words.places(shape if "batched" in cell.when else shape[2:])
+            asks_for_batch = any("batched" in each.when for each in target.cells)
+            axes = words.places(shape if asks_for_batch else shape[2:])
             facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
             found += context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):
         refusal = context.sites.disagreement(op)
         trusting = context.options(refusal) if refusal else ()
         found += [each for each in trusting if each in BY_TRUST]
-    return found, facts
+    return facts | ({"options": found} if found else {})

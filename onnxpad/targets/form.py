@@ -49,7 +49,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     dilated: bool = False
     narrow: bool = False
     quantised: bool = False
-
     auto_pad: Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"] = "NOTSET"  # what pads: _PADS
     pads: Side = "none"
     reaching: bool = False
@@ -67,7 +66,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     output_shape: bool = False
     cropped: bool = False
     fill: Literal["", "absent", "empty", "zero", "lowest", "other", "open"] = ""
-
     grouped: bool = False  # what few runtimes take notice of: _BESIDE
     uneven: bool = False
     even: bool = False
@@ -77,7 +75,6 @@ class Form(Struct, frozen=True, omit_defaults=True):
     sized: bool = True
     batched: bool = True
     count_include_pad: bool = False
-
     opset: int = 0  # what no model was run to show: for cells alone
     raw: bool = False
     count_written: bool = False
@@ -145,6 +142,12 @@ class Placed(NamedTuple):
         given = [("", unique(node.outputs[0].name)) for node in (self.node, *slices)]
         return (*given, (str(self.node.op), context.label(self.node)))
 
+    @property
+    def names(self) -> Iterator[str]:
+        """The unique names of the outputs of all its nodes."""
+        outputs = (each.name for node in (self.node, *self.nodes) for each in node.outputs)
+        return map(self.context.graph.unique, filter(None, outputs))
+
 
 def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
     """The forms of all windows and `Pad`s that can be read, in file order, the latter last.
@@ -194,8 +197,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
     pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
     pads, windows = _side(pairs), [each for each in op.windows if isinstance(each, Window)]
-    is_limited = isinstance(op, WindowOp) and 0 < len(windows) == len(op.windows)
-    most = max(each.extent // 2 for each in windows) if is_limited else MOST  # of SAME
+    of_same = [each.extent // 2 for each in site.windows if not site.is_transposed]  # at most
     sides = [
         (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
         for each, pair, outer in zip(op.windows, own or none, before or none, strict=False)
@@ -205,7 +207,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "rank": len(op.windows),
         "auto_pad": op.auto_pad,
         "pads": pads,
-        "amount": _amount(pairs, most),
+        "amount": _amount(pairs, max(of_same, default=MOST)),
         "stride": max(each.stride for each in op.windows),
         "uneven": len({each.stride for each in op.windows}) > 1,
         "dilated": any(each.dilation > 1 for each in op.windows),
@@ -253,12 +255,11 @@ def _of_pads(
     read = [pad for node in nodes if isinstance(pad := context.pad(node), PadOp)]
     between = [str(node.op) for node in front.pads[0][1:] if not is_pad(graph, node)]
     later = graph.opset >= 11
-    given = [[each for each in node.inputs[1:4] if each.name] for node in nodes if later]
-    amounts = [each for tensors in given for each in tensors[:1]]
-    constants = [graph.constant(each) is not None for each in chain(*given)]
-    source = "constant-node" if any(each.producer for each in chain(*given)) else "constant"
+    given = [each for node in nodes if later for each in node.inputs[1:4] if each.name]
+    known = [each for each in given if graph.constant(each) is not None]
+    source = "constant-node" if any(each.producer for each in given) else "constant"
     return {
-        "pad": source if all(constants) else "computed",
+        "pad": source if known == given else "computed",
         "mode": min({pad.mode for pad in read} - {"constant"}, default="constant"),
         "outer": _side(numbers_of(front.amounts)),
         "outer_amount": _amount(numbers_of(front.amounts)),
@@ -266,7 +267,7 @@ def _of_pads(
         "beyond": is_padded(others),
         "fill": _fill(context, nodes[0]),
         "axes": later and any(node.operand(3) is not None for node in nodes),
-        "raw": any(graph.is_raw(each) for each in amounts if graph.constant(each) is not None),
+        "raw": any(graph.is_raw(e) for node in nodes for e in node.inputs[1:2] if e in known),
         "between": "+".join(each for each in between if each not in {op, "Identity"}),
     }
 
@@ -300,22 +301,18 @@ def _departure(context: Context, op: WindowOp | TransposedOp) -> str:
             stops = refusal.code in {Reason.AUTO_PAD_AND_PADS, Reason.CROPS}
             return "stops" if stops else "departs" * (refusal.code == Reason.ENGINES_DISAGREE)
         return ""
-    sites = context.sites
-    if sites.why_not_run(op):
+    if context.sites.why_not_run(op):
         return "stops"
-    if sites.disagreement(op) is not None or is_disputed(sites, op):
+    if context.sites.disagreement(op) is not None or is_disputed(context.sites, op):
         return "departs"
-    return "" if sites.fusion.certain(op.node) is None else "misfolds"
+    return "" if context.sites.fusion.certain(op.node) is None else "misfolds"
 
 
 def _side(pairs: Pairs | None) -> Side:
-    if pairs is None:
-        return "open"
-    if not is_padded(pairs):
-        return "none"
-    begins = any(begin > end for begin, end in pairs)
-    ends = any(begin < end for begin, end in pairs)
-    return "mixed" if begins and ends else "begin" if begins else "end" if ends else "equal"
+    if pairs is None or not is_padded(pairs):
+        return "open" if pairs is None else "none"
+    more: set[Side] = {"begin" if begin > end else "end" for begin, end in pairs if begin != end}
+    return "mixed" if len(more) > 1 else min(more, default="equal")
 
 
 def _amount(pairs: Pairs | None, most: int = MOST) -> int:

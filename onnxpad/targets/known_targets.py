@@ -43,8 +43,9 @@ def load(name: str | Path) -> Target:
     called = ALIASES.get(named, named)
     found = [load(path) for path in _files() if path.stem.split("@")[0] == called]
     if not found:
+        own = [f"{text}.toml"] * Path(f"{text}.toml").is_file()
         raise UsageError(
-            f"no target is called {text!r}{meant(called, [*known(), *ALIASES])} (onnxpad "
+            f"no target is called {text!r}{meant(called, own or [*known(), *ALIASES])} (onnxpad "
             "targets lists them; a .toml file of your own tells of another)"
         )
     for each in found:
@@ -72,6 +73,9 @@ def target_in(path: Path, text: str) -> Target:
     cells = list[Cell]()
     for cell in sorted(said.cells, key=lambda cell: not cell.measured):
         cell = replace(cell, version=cell.version or said.version)
+        alike = {e.verdict for e in cells if e.measured == cell.measured and e.text == cell.text}
+        if len({*alike, cell.verdict, "unknown"}) > 2:
+            raise UsageError(f"{path}: two cells differ in what becomes of {cell.text}")
         wider = (at for at, each in enumerate(cells) if cell.precedes(each))
         cells.insert(next(wider, len(cells)), cell)
     if cells and all(each.verdict != "right" for each in cells):

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import filter as fitting
 from functools import cache, cached_property
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -83,6 +83,8 @@ def _checked(when: Mapping[str, Any]) -> dict[str, Any]:
             each = convert(said, _KINDS[name])
         except ValidationError as error:
             raise ValueError(f"{name!r}: {invalid(error, _KINDS[name])[1]}") from None
+        if isinstance(each, Range) and each.least > each.most:
+            raise ValueError(f"{name!r}: no number is {each}")
         found[name] = each if isinstance(each, tuple | Range) else (each,)
     for op in () if "domain" in found else found.get("op", ()):
         if not has_operator(op):
@@ -140,8 +142,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
     @property
     def text(self) -> str:
         """The forms that it is about, as `op Conv or Pad, rank from 2, raw true`."""
-        when = {name: map(_word, _values(said)) for name, said in self.when.items()}
-        told = [f"{name} {' or '.join(words)}" for name, words in when.items()]
+        told = [f"{n} {' or '.join(map(_word, _values(said)))}" for n, said in self.when.items()]
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
@@ -224,18 +225,14 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         Models also answer for forms that differ in what seldom counts, unless a cell speaks of it.
         Nothing is known where sizes decide an amount with which the answer changes.
         """
-        found = [*map(self._cell, self._at_amounts(form))]
+        ways = [form]  # with each amount that cells tell apart, of those that it can have
+        for side, name in zip(("pads", "outer"), _AMOUNTS, strict=True):
+            if getattr(form, side) == "open":
+                names = _AMOUNTS if form.op == "Pad" else (name,)
+                amounts = [each for each in self._amounts if each <= getattr(form, name)]
+                ways = [replace(e, **dict.fromkeys(names, at)) for e in ways for at in amounts]
+        found = [*map(self._cell, ways)]
         return found[0] if len({each.verdict for each in found}) == 1 else OPEN
-
-    def _at_amounts(self, form: Form) -> list[Form]:
-        """A form with each amount that cells tell apart, of those that it can have."""
-        sides = (form.amount, form.pads), (form.outer_amount, form.outer)
-        own, outer = (
-            [each for each in self._amounts if each <= most] if side == "open" else [most]
-            for most, side in sides
-        )
-        pairs = zip(outer, outer, strict=True) if form.op == "Pad" else product(own, outer)
-        return [replace(form, amount=each, outer_amount=before) for each, before in pairs]
 
     @cached_property
     def _amounts(self) -> frozenset[int]:

@@ -68,8 +68,7 @@ def test_a_node_reaches_a_size_by_what_its_operator_does_and_axes_not_drawn_are_
     assert up.conventions == slid.conventions
     pool = one("[c] y = MaxPool <kernel_shape = [2, 2], strides = [3, 3]> (x)", inputs=ODD)
     reach = onnxpad.explain(pool, node="c", output_size=4).reach
-    assert reach is not None
-    assert [each.what for each in reach.changes].count("ceil_mode") == 1
+    assert [e.what for e in (reach.changes if reach else ())].count("ceil_mode") == 1
     drawn = onnxpad.explain(op="conv", size="8x7", kernel=3, stride=2)
     assert "W: size 7, kernel 3, stride 2, dilation 1 (not drawn" in str(drawn)
 

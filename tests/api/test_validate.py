@@ -361,11 +361,6 @@ class TestPointsToMatch:
             reference = dict(arrays)
         told = onnxpad.validate(onnx.load(self.PORT), reference=reference).next
         assert told == "onnxpad.match(model, reference)"  # what is in memory is given to the call
-        *_, (name, value) = reference.items()
-        noise = np.random.default_rng(0).normal(scale=5e-4, size=value.shape).astype(np.float32)
-        right = onnxpad.match(self.PORT, reference).model
-        for model, other in ((self.PORT, value[..., :-1]), (right, value + noise)):
-            assert onnxpad.validate(model, reference={**reference, name: other}).next == ""
         assert onnxpad.validate(KERAS, reference=REFERENCE).next == ""
         assert onnxpad.validate(KERAS, wrong, reference=REFERENCE).next == ""
 

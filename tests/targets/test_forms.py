@@ -142,10 +142,7 @@ def drawn(name: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     ("name", "targets"),
-    [
-        *ONCE_WRONG,
-        *(pytest.param(name, drawn(name), marks=pytest.mark.night) for name in NAMES),
-    ],
+    [*ONCE_WRONG, *(pytest.param(name, drawn(name), marks=pytest.mark.night) for name in NAMES)],
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
 def test_a_model_is_written_for_targets_once(name: str, targets: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.results import Difference
 from onnxpad.runtimes.sessions import Array, Source, Value
 from onnxpad.validation.align import nearest
-from onnxpad.validation.compare import Tolerance, allowed, deviation, shape_text
+from onnxpad.validation.compare import Tolerance, allowed, deviation
 from onnxpad.validation.result import Comparison
 from onnxpad.validation.whole import validate_models
 
@@ -25,8 +25,6 @@ _UNLIKE = 10.0
 _DEFAULTS: Mapping[str, float] = {"float64": 1e-5, "float32": 1e-5, "float16": 5e-3}
 _COARSE = 2e-2
 """The same for types of fewer bits."""
-_NEARLY = 100.0
-"""How many tolerances off outputs are near."""
 Key = tuple[int, str]
 """The number of a sample, and the name of a tensor in it."""
 Wanted = Mapping[Key, Array]
@@ -37,8 +35,8 @@ class Trial(Struct, frozen=True):
     """How far outputs are from those wanted: whether they are reproduced, and what is missing.
 
     The gap is how far their shapes are off: 0 where they are right. The error is the root mean
-    square of what is missing, which is None where outputs cannot be compared: `why` says why. The
-    greatest difference is relative to the range of its output.
+    square of what is missing, which is None where outputs cannot be compared. The greatest
+    difference is relative to the range of its output.
     """
 
     solved: bool
@@ -46,7 +44,6 @@ class Trial(Struct, frozen=True):
     error: float
     missing: npt.NDArray[np.float64] | None
     greatest: float = math.inf
-    why: str = ""
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -91,25 +88,24 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
     NaN and infinities equal themselves.
     """
     if not isinstance(found, np.ndarray) or (fit := nearest(wanted, found)) is None:
-        shape = found.shape if isinstance(found, np.ndarray) else (0,)
-        far = abs(math.log(max(wanted.size, 1) / max(math.prod(shape), 1))) or _UNLIKE
-        return apart(far, f"{shape_text(shape)}, recorded {shape_text(wanted.shape)}")
+        size = found.size if isinstance(found, np.ndarray) else 0
+        return apart(abs(math.log(max(wanted.size, 1) / max(size, 1))) or _UNLIKE)
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         is_equal = np.array_equal(target, found)
-        return Trial(True, 0.0, 0.0, None, 0.0) if is_equal else apart(0.0, "another text")
+        return Trial(True, 0.0, 0.0, None, 0.0) if is_equal else apart(0.0)
     off = deviation(found, target)
     if not np.isfinite(off).all():
-        return apart(0.0, "NaN or infinite, or recorded so")
+        return apart(0.0)
     close = bool(np.all(np.abs(off) <= allowed(target, closeness.of(target))))
     missing = off.reshape(-1) / spread(target)
     error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
     return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
 
 
-def apart(gap: float, why: str) -> Trial:
-    """Outputs that cannot be compared, with why; their shapes are so far from those wanted."""
-    return Trial(False, gap, math.inf, None, why=why)
+def apart(gap: float) -> Trial:
+    """Outputs that cannot be compared, whose shapes are so far from those wanted."""
+    return Trial(False, gap, math.inf, None)
 
 
 def trial(wanted: Wanted, found: Found, closeness: Closeness) -> Trial:
@@ -121,23 +117,11 @@ def trial(wanted: Wanted, found: Found, closeness: Closeness) -> Trial:
     solved = all(each.solved for each in gaps)
     parts = [each.missing for each in gaps if each.missing is not None]
     if off or len(parts) < len(gaps):
-        why = next((each.why for each in gaps if each.why), "")
-        return Trial(solved, off, 0.0 if solved else math.inf, None, greatest, why)
+        return Trial(solved, off, 0.0 if solved else math.inf, None, greatest)
     error, most = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps)), _MOST // len(parts)
     some = [part[:: max(1, -(-part.size // max(1, most)))] for part in parts]
     missing = np.concatenate([part / math.sqrt(max(1, part.size)) for part in some])
     return Trial(solved, 0.0, error, missing, greatest)
-
-
-def taking(wanted: Wanted, found: Found, closeness: Closeness) -> float:
-    """The `atol` that takes outputs, with a tenth more; 0 if they are not near."""
-    most = 0.0
-    for key, value in wanted.items():
-        off = gap(value, found.get(key), closeness).greatest * spread(value)
-        if off > _NEARLY * (closeness.of(value).atol or 0.0):
-            return 0.0
-        most = max(most, off)
-    return float(f"{1.1 * most:.2g}")
 
 
 def bits(wanted: Wanted, found: Found, residual: float) -> float:

@@ -11,28 +11,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import groupby, product
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
-from onnxpad.arithmetic.size import Extent
+from onnxpad.arithmetic.size import evaluate
 from onnxpad.errors import UsageError, few
 from onnxpad.facts.engine import open_axes
 from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.frameworks.fitting.case import case_of
-from onnxpad.frameworks.repadding import comparing, sites
-from onnxpad.frameworks.repadding.candidates import LEAST, Candidate, options_of
-from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, trial
+from onnxpad.frameworks.conventions.writing import written
+from onnxpad.frameworks.fitting.case import answer_of, case_of
+from onnxpad.frameworks.repadding import sites
+from onnxpad.frameworks.repadding.candidates import options_of
+from onnxpad.frameworks.repadding.comparing import Closeness, Found, Key, Trial, apart, bits, trial
 from onnxpad.frameworks.repadding.results import Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
-from onnxpad.frameworks.repadding.towards import alike, answers_of, lines_of, op_of
-from onnxpad.frameworks.repadding.undecided import Doubt, differ, is_out_of_reach, telling
+from onnxpad.frameworks.repadding.towards import alike, answers_of, op_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -53,9 +52,8 @@ _MOVES, _NEAR = 4.0, 1e-3
 """Rounding is a few times what the runtime changes itself, at most this of the range."""
 _UNRUN = 1e6
 """The gap of a run that fails at its first node; one less for each node that it comes further."""
-_MIXED = "each axis apart"
-_SAME, _FAR = 1.01, 10.0
-"""The shares of an error up to which others are alike, and not far."""
+_MOVING = {"Einsum", "Gather", "If", "Loop", "OneHot", "Reshape", "Scan", "Transpose", "Unsqueeze"}
+"""Operators behind which the first axes may be others than batch and channels."""
 _effect = lru_cache(maxsize=1 << 14)(Padding.effect)
 
 
@@ -96,8 +94,7 @@ def match_graph(
         if result.outcome == "matched" and not task.nearness("off").solved:
             reason = "the model with the padding found, as written, does not reproduce it"
             result = replace(result, outcome="not matched", reason=reason, changes=())
-        if result.outcome != "not matched":
-            result = task.undecided(result)
+        result = task.undecided(result)
         if result.outcome != "matched":
             graph.rollback(mark)
     return replace(result, runs=task.runs)
@@ -164,12 +161,10 @@ class _Task:
             key = site.node.op, site.windows, tuple(each.padding for each in options)
             alike[key] = (*alike.get(key, ()), place)
         self._groups = tuple(group for group in alike.values() if len(group) > 1)
-        self._is_open = any(open_axes(graph.inputs))
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
-        self._shapes = dict[Key, tuple[int, ...]]()  # of the last run
         self._sizes: dict[Point, dict[int, list[tuple[int, ...]]]] = {}  # of each sample
         self._point = self._start = (0,) * len(copy.sites)
 
@@ -178,10 +173,12 @@ class _Task:
         self._ran_out |= now > self._end
         return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
+    def _paddings(self, point: Point) -> list[Padding]:
+        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
+
     def _run(self, point: Point, wanted: Collection[Key]) -> Found:
         """Tensors of the model with the options of a point."""
-        chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
-        fed, values = self._copy.feeds(chosen), dict[Key, Value]()
+        fed, values = self._copy.feeds(self._paddings(point)), dict[Key, Value]()
         for sample in sorted({sample for sample, _ in wanted}):
             self.runs += 1
             if self._progress is not None:
@@ -191,8 +188,6 @@ class _Task:
             found = self._session.run(feeds, [*names, *self._copy.probes])
             self._sizes.setdefault(point, {})[sample] = self._copy.sizes(found)
             values |= {(sample, name): found[name] for name in names}
-        shaped = ((key, value) for key, value in values.items() if isinstance(value, np.ndarray))
-        self._shapes = {key: value.shape for key, value in shaped}
         return values
 
     def _trial(self, point: Point, names: Collection[str] = ()) -> Trial:
@@ -204,7 +199,7 @@ class _Task:
             if isinstance(error, LimitError) and not any(point):
                 raise
             reached = (self._places.get(name, 0) for name in error.nodes)
-            return apart(_UNRUN - max(reached, default=0), "missing, as it does not run")
+            return apart(_UNRUN - max(reached, default=0))
 
     def _outputs(self, level: Literal["off", "full"]) -> dict[Key, Array]:
         """What the graph, as it is now, gives of the tensors recorded."""
@@ -221,12 +216,9 @@ class _Task:
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
         base = self._trial(self._start)
-        most, why = base.greatest, base.why
-        result = Matching("not matched", before=most, after=most, whys=(why, why))
+        result = Matching("not matched", before=base.greatest, after=base.greatest)
         if base.solved:
             return self._as_it_is(result)
-        if why := self._out_of_reach():
-            return replace(result, reason=why)
         noise = trial(own := self._outputs("off"), self._outputs("full"), Closeness())
         noise = trial({}, {}, Closeness()) if noise.greatest == math.inf else noise
         self._closeness = replace(self._closeness, noise=min(_MOVES * noise.greatest, _NEAR))
@@ -235,29 +227,24 @@ class _Task:
             return self._as_it_is(result)
         if why := self._unexplained(own):
             return replace(result, reason=why)
-        tried, deciding, by, ways = list[Tried](), set[int](), "", {self._start: base}
+        tried, deciding, by = list[Tried](), set[int](), ""
         for way, name in self._ways.items():
-            seen, changed = self._trial(way), [*self._changed_by(way)]
-            if changed:
-                tried.append(Tried(name, seen.greatest, len(changed), seen.why))
-                ways[way] = seen
+            seen, changed = self._trial(way), self._apart(way, self._start)
+            tried += [Tried(name, seen.greatest, len(changed))] if changed else []
             deciding |= {*changed}
             if seen.solved:
                 self._point, by = self._search(()).pruned(way), name
                 break
         result = replace(result, tried=tuple(tried), first="" if by else self._reach())
         final = self._trial(self._point)
-        result, told = replace(result, after=final.greatest, whys=(base.why, final.why)), math.inf
+        result, told = replace(result, after=final.greatest), math.inf
         if final.solved and base.missing is not None:
-            told = comparing.bits(
-                self._wanted, self._run(self._start, self._wanted), final.greatest
-            )
+            told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
         if not final.solved:
             reason = "no padding that was tried reproduces it"
             if not deciding:
                 reason += ": at these sizes no other one of its operators computes anything else"
             reason += "; time ran out (--seconds)" * self._ran_out
-            result = replace(result, atol=self._taking(ways))
         elif base.error - final.error <= noise.error:
             reason = "a padding fits better only by what the runtime's optimiser changes"
         elif told <= math.log2(self.runs) + _SURE:
@@ -269,39 +256,27 @@ class _Task:
             return replace(result, outcome="matched", by=by)
         return replace(result, reason=reason, record=self._unrecorded(sorted(deciding)))
 
-    def _taking(self, tried: Mapping[Point, Trial]) -> float:
-        """The `atol` that takes the nearest of what was tried, if that is near and all else far."""
-        point = min(tried, key=lambda each: tried[each].greatest)
-        least = tried[point].greatest
-        is_lone = not any(_SAME * least < e.greatest < _FAR * least for e in tried.values())
-        if least == math.inf or not is_lone:
-            return 0.0
-        return comparing.taking(self._wanted, self._run(point, self._wanted), self._closeness)
-
     def _as_it_is(self, result: Matching) -> Matching:
         """The verdict where the model reproduces all, which outputs that never vary do not tell."""
-        pairs = groupby(sorted(self._wanted, key=itemgetter(1)), itemgetter(1))
-        if not all(is_flat([self._wanted[key] for key in keys]) for _, keys in pairs):
+        every = [[v for (_, n), v in self._wanted.items() if n == name] for _, name in self._wanted]
+        if not all(map(is_flat, every)):
             return replace(result, outcome="matches already")
         told = "nothing compared: what is recorded is the same for any data, or nearly"
         return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))
 
-    def _out_of_reach(self) -> str:
-        """The first output of a shape that no padding gives it; empty if there is none."""
-        fed = [np.shape(value) for each in self._given.draws for value in each.feeds.values()]
-        for key, wanted in self._wanted.items():
-            shape = self._shapes.get(key, wanted.shape)
-            if is_out_of_reach(self._graph, fed, wanted.shape, shape):
-                both = f"{shape_text(shape)}, recorded {shape_text(wanted.shape)}"
-                return f"{key[1]!r} is {both}: padding changes no rank, batch or channels"
-        return ""
-
     def _unexplained(self, own: Mapping[Key, Array]) -> str:
-        """What has NaN that no padding explains: inputs, or what the model itself gives none of."""
-        fed = ((name, v, 0) for each in self._given.draws for name, v in each.feeds.items())
-        found = ((key[1], v, _holes(own.get(key, v))) for key, v in self._wanted.items())
-        for name, value, mine in (*fed, *found):
-            if (count := _holes(value)) and not mine:
+        """What no padding explains: a shape, or NaN in inputs, or where the model gives none."""
+        moves = any(node.domain or node.op in _MOVING for node in self._graph.nodes)
+        ranks = {len(site.windows) + 2 for site in self._sites if not moves}
+        fed = ((name, v, v.shape, 0) for e in self._given.draws for name, v in e.feeds.items())
+        pairs = ((key[1], v, own.get(key, v)) for key, v in self._wanted.items())
+        found = ((name, v, mine.shape, _holes(mine)) for name, v, mine in pairs)
+        for name, v, shape, mine in (*fed, *found):
+            kept, bare = ([n for n in sizes if n != 1] for sizes in (shape[:2], v.shape))
+            fits = {*kept} <= {*bare} and len(bare) - len(kept) <= len(shape) - 2
+            if {len(shape)} == ranks and not fits:
+                return f"{name!r}: padding makes no {shape_text(v.shape)} of {shape_text(shape)}"
+            if (count := _holes(v)) and not mine:
                 return f"{name!r} has {count:,} NaN, which no padding explains; record it anew"
         return ""
 
@@ -325,8 +300,6 @@ class _Task:
         for name in sorted(upstream, key=lambda name: len(upstream[name])):
             mine, again = upstream[name], (*reached, name)
             found = self._finds((name,), mine - done)
-            if not found and len(mine - done) == 1:
-                found = self._mixes(*mine - done) and self._finds((name,), mine - done)
             if not found and not (done & mine and self._finds(again, mine)):
                 node, tells = self._graph.tensor(name).producer, reached or any(self._given.inner)
                 told = name if node is None else f"{node.op} {self._graph.label(node)}"
@@ -337,38 +310,13 @@ class _Task:
     def _finds(self, names: Sequence[str], free: frozenset[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
         search, now = self._search(names, free), self._point
-        starts = [now]
-        for way in self._ways:
-            start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
-            if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
-                starts.append(start)
+        ways = (tuple(w[at] if at in free else to for at, to in enumerate(now)) for w in self._ways)
+        starts = [now, *(start for start in ways if self._apart(now, start))]
         self._came_nearer = time.monotonic()
         found = search.run(starts)
         if solved := search.trial(found).solved:
             self._point = search.pruned(found)
         return solved
-
-    def _mixes(self, place: int) -> bool:
-        """Gives an operator, and those like it, options that pad each axis as another one does.
-
-        Returns whether there are any.
-        """
-        site, options = self._sites[place], self._options[place]
-        ran = [*self._sizes.get(self._point, {}).values()]
-        if len(site.windows) != 2 or options[-1].name == _MIXED or not ran:
-            return False
-        sizes = ran[0][place]
-        known = [e.padding for e in options if not (e.padding.is_same and None in site.known_sizes)]
-        ends = (
-            zip(e.amounts(sizes, site.windows), e.output_padding or (0,) * len(sizes), strict=True)
-            for e in known
-        )
-        for each in product(*(dict.fromkeys(axis) for axis in zip(*ends, strict=True))):
-            pads, more = zip(*each, strict=True)
-            padding = replace(site.padding, pads=pads, output_padding=more * site.is_transposed)
-            for like in next((some for some in self._groups if place in some), (place,)):
-                self._options[like].append(Candidate(_MIXED, padding, LEAST))
-        return True
 
     def _search(self, names: Sequence[str], free: frozenset[int] | None = None) -> Search:
         """A search for what reproduces these tensors, or all, by some operators, or by all."""
@@ -396,66 +344,57 @@ class _Task:
         each = (found[place] for found in sizes.values())
         return all(_effect(a, size, windows) == _effect(b, size, windows) for size in each)
 
-    def _changed_by(self, point: Point) -> Iterator[int]:
-        """The operators that compute something else than the model's, at the sizes of that run."""
-        return (at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0))
+    def _apart(self, point: Point, other: Point) -> list[int]:
+        """The operators that compute something else with another point, at the sizes of a run."""
+        return [at for at, to in enumerate(other) if not self._is_alike(point, at, point[at], to)]
 
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
-        before, after = (
-            [*self._sizes.get(point, {}).values()] for point in (self._start, self._point)
-        )
+        found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
+        before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
         with sites.redeclared(self._graph) as changed:
-            for place in self._changed_by(self._point):
+            for place in self._apart(self._point, self._start):
                 site, option = self._sites[place], self._options[place][self._point[place]]
-                every = [*dict.fromkeys(sizes[place] for sizes in after)]
-                sizes, was = every[0] if every else (), site.padding
+                sizes, was = after[place], site.padding
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
                 answers = answers_of(site, sizes or site.sizes, was, padding)
-                had, now = (
-                    sites.described(each, [sizes[place] for sizes in some], site.windows)
-                    for each, some in ((was, before), (padding, after))
-                )
-                lines = lines_of(site, padding, every)
-                how = option.name, attributes(padding), *lines, answers
-                parting = self._parting(place, padding, option.padding)
-                yield Repadded(site.label, site.node.op, had, now, *how, *parting)
+                had = sites.described(was, before[place] if before else (), site.windows)
+                now = sites.described(padding, sizes, site.windows)
+                pytorch, keras, parting = self._written(place, padding)
+                how = option.name, attributes(padding), pytorch, keras, answers, parting
+                yield Repadded(site.label, site.node.op, had, now, *how)
 
-    def _parting(
-        self, place: int, padding: Padding, meant: Padding
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The conventions that compute the same at the sizes recorded, and not at all open ones.
+    def _written(self, place: int, padding: Padding) -> tuple[str, str, tuple[str, ...]]:
+        """How PyTorch and Keras write a padding at the sizes recorded.
 
-        Or at all others, were they not fixed, which come second.
+        And the conventions that compute the same there, and not at all open sizes.
         """
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
         if (op := op_of(site)) is None:
-            return (), ()
-        here = alike(padding, [Question(op, sizes, site.windows) for sizes in every])
-        sizes: Sequence[Extent | None] = (None,) * len(site.windows)
-        if self._is_open:
-            pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
-            sizes = [now if isinstance(size, int) else size for size, now in pairs]
-        about = padding if self._is_open else meant
-        holds = alike(about, case_of(op, site.windows, sizes, about).questions)
-        found = tuple(name for name in here if name not in holds)
-        return (found, ()) if self._is_open else ((), found)
+            return "", "", ()
+        grouped = site.node.attrs.get("group", 1) != 1
+        here = [Question(op, sizes, site.windows, grouped=grouped) for sizes in every]
+        lines = written(here[0], answer_of(padding, here[0]), names := alike(padding, here))
+        pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
+        sizes = [now if isinstance(size, int) else size for size, now in pairs]
+        holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
+        return lines["pytorch"], lines["keras"], tuple(e for e in names if e not in holds)
 
     def undecided(self, result: Matching) -> Matching:
-        """The verdict, with what the recorded sizes leave open, and sizes that tell it."""
+        """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell."""
+        axes, feeds = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
         now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
-        here = [now.get(id(site.node), site) for site in self._sites]
-        rivals, doubts, point = dict[str, tuple[str, ...]](), list[Doubt](), self._point
-        for way, name in self._ways.items() if self._is_open else ():
-            same = (self._is_alike(point, at, point[at], to) for at, to in enumerate(way))
-            if name in FRAMEWORKS and all(same):
-                others = [each[to].padding for each, to in zip(self._options, way, strict=True)]
-                apart = [pair for pair in zip(here, others, strict=True) if differ(*pair)]
-                rivals |= {name: tuple(site.label for site, _ in apart)} if apart else {}
-                doubts += apart
-        for change, place in zip(result.changes, self._changed_by(point), strict=True):
-            doubts += [(here[place], change.parting)] * bool(change.parting)
-        further = telling(self._graph, [each.feeds for each in self._given.draws], doubts)
-        return replace(result, rivals=rivals, further=further)
+        here, point = [now.get(id(site.node), site) for site in self._sites], self._point
+        own, windows = [site.padding for site in here], [site.windows for site in here]
+        ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
+        for more in range(1, 65) if axes and result.outcome != "not matched" else ():
+            larger = {each.symbol: feeds[each.tensor].shape[each.axis] + more for each in axes}
+            with suppress(ValueError):  # sizes of operators that are not known
+                sizes = [tuple(evaluate(size, larger) for size in site.sizes) for site in here]
+                mine = [*map(_effect, own, sizes, windows)]
+                others = ((way, map(_effect, self._paddings(way), sizes, windows)) for way in ways)
+                if rivals := tuple(self._ways[way] for way, each in others if [*each] != mine):
+                    return replace(result, rivals=rivals, further=larger)
+        return result

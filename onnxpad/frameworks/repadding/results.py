@@ -26,13 +26,12 @@ class Tried(Struct, frozen=True):
     """A convention of the whole model that was tried, with how many operators it changes.
 
     The error is the greatest difference from the reference, relative to the range of the output;
-    infinite where outputs cannot be compared, for what `why` says.
+    infinite where the model does not run or gives other shapes.
     """
 
     name: str
     error: float
     operators: int
-    why: str = ""
 
 
 class Repadded(Operator, frozen=True):
@@ -41,8 +40,7 @@ class Repadded(Operator, frozen=True):
     Its padding before and after is in words, with the name of where that comes from, such as
     `tensorflow-same`, its attributes, and lines of PyTorch and Keras that pad so at these sizes,
     empty where there are none. The answers are what it does before and after. Conventions that are
-    `parting` compute the same at the recorded sizes, and something else at others that it may have;
-    those `alike` would, were its sizes not fixed.
+    `parting` compute the same at the recorded sizes, and something else at others that it may have.
     """
 
     before: str
@@ -53,7 +51,6 @@ class Repadded(Operator, frozen=True):
     keras: str = ""
     answers: tuple[Answer, ...] = ()
     parting: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
 
 
 class Matching(Struct, frozen=True, dict=True):
@@ -74,12 +71,8 @@ class Matching(Struct, frozen=True, dict=True):
         notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.
-        rivals: The frameworks that fit the recorded sizes as well, with the operators that would
-            compute something else at other sizes.
-        further: Inputs with the shapes to record next, which tell the most of `rivals` and
-            `parting`; empty if none are known.
-        atol: The tolerance that would take what is nearest by far; 0 if that is not near.
-        whys: Why outputs cannot be compared, before and after; empty where they can.
+        rivals: Frameworks whose padding computes the same at the recorded sizes alone.
+        further: Sizes of open axes, by name, at which it does not; empty if none are known.
     """
 
     outcome: Outcome
@@ -95,10 +88,8 @@ class Matching(Struct, frozen=True, dict=True):
     notes: tuple[str, ...] = ()
     first: str = ""
     record: tuple[str, ...] = ()
-    rivals: Mapping[str, tuple[str, ...]] = {}
-    further: Mapping[str, tuple[int, ...]] = {}
-    atol: float = 0.0
-    whys: tuple[str, ...] = ("", "")
+    rivals: tuple[str, ...] = ()
+    further: Mapping[str, int] = {}
 
 
 class Rewritten(Operator, frozen=True):

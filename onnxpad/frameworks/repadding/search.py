@@ -77,7 +77,10 @@ class Search(Struct):
         for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
             if self._ends(best):
                 return best
-            best = min(best, self._descended(start), key=self._rank)
+            point, nearer = start, self._next(start)
+            while nearer != point and not self._ends(nearer):
+                point, nearer = nearer, self._next(nearer)
+            best = min(best, nearer, key=self._rank)
         return self._two(starts[0], best)
 
     def pruned(self, point: Point) -> Point:
@@ -98,11 +101,6 @@ class Search(Struct):
 
     def _ends(self, point: Point) -> bool:
         return self.trial(point).solved or self.is_over()
-
-    def _descended(self, point: Point) -> Point:
-        while (best := self._next(point)) != point and not self._ends(best):
-            point = best
-        return best
 
     def _next(self, point: Point) -> Point:
         """The best point by one move, or by several that explain most; the same if none helps.

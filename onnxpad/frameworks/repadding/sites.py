@@ -5,7 +5,7 @@ And how it is written into the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec.structs import replace
@@ -83,13 +83,11 @@ def settled(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) ->
     return padding if is_kept else replace(padding, pads=padding.amounts(sizes, site.windows))
 
 
-def described(
-    padding: Padding, every: Sequence[tuple[int, ...]], windows: tuple[Window, ...]
-) -> str:
-    """A padding for people: `SAME_UPPER, here H 0+1, W 0+1` where it is that at all sizes given."""
+def described(padding: Padding, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> str:
+    """A padding for people, with amounts if sizes are given: `SAME_UPPER, here H 0+1, W 0+1`."""
     parts = [same_of(padding.odd) if padding.is_same else f"pads {pads_text(padding.pads or ())}"]
-    here = {padding.amounts(sizes, windows) for sizes in every if padding.is_same}
-    parts += [f"here {pads_text(amounts)}" for amounts in here if len(here) == 1]
+    if padding.is_same and sizes:
+        parts.append(f"here {pads_text(padding.amounts(sizes, windows))}")
     if any(padding.output_padding):
         parts.append(f"output_padding {list(padding.output_padding)}")
     parts += ["rounded up (ceil_mode)"] * padding.ceil

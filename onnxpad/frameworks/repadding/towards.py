@@ -21,7 +21,6 @@ from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
-from onnxpad.frameworks.conventions.writing import written
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import sites
@@ -198,22 +197,6 @@ def answers_of(site: Site, extents: Sequence[Extent], *paddings: Padding) -> tup
     """The windows of an operator with each padding; where a size is open, at a long one."""
     asked, *_ = case_of(op_of(site) or "conv", site.windows, extents, site.padding).questions
     return tuple(answer_of(each, asked) for each in paddings)
-
-
-def lines_of(site: Site, padding: Padding, every: Sequence[tuple[int, ...]]) -> tuple[str, str]:
-    """How PyTorch and Keras write a padding of an operator at all these sizes of its data.
-
-    Empty where they do not in one line.
-    """
-    lines = set[tuple[str, str]]()
-    if (op := op_of(site)) is None:
-        return "", ""
-    for sizes in every:
-        question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
-        told = written(question, answer_of(padding, question), alike(padding, [question]))
-        lines.add((told["pytorch"], told["keras"]))
-    torch, keras = ({*each} for each in zip(*lines, strict=True)) if lines else ({""}, {""})
-    return "".join(torch) * (len(torch) == 1), "".join(keras) * (len(keras) == 1)
 
 
 def alike(padding: Padding, asked: Sequence[Question]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         said.append(f"{fixable:,} fixable with {fix}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
     of_all = Group("", [*configurations(each.config for each in files)])
-    groups = [*findings_groups(shorter, is_full=is_full), *errors, of_all]
+    groups = [*findings_groups(shorter), *errors, of_all]
     about = shown(files[0].path) if len(files) == 1 else counted(len(files), "file")
     about += for_targets(report.options.targets)
     called = " --target ".join(("check", *map(shown, report.options.targets)))
@@ -45,7 +45,7 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
     return replace(file, findings=tuple(listed))
 
 
-def findings_groups(files: Sequence[FileReport], *, is_full: bool = False) -> Iterator[Group]:
+def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
     """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
         blocks, meant = list[Block](), dict[str, None]()
@@ -54,8 +54,7 @@ def findings_groups(files: Sequence[FileReport], *, is_full: bool = False) -> It
             is_unfit = each.reason_code is Reason.FRAMEWORK_CONVENTION
             said = shown(each.message) if is_unfit else finding_text(each)
             meant |= {f"note: {each.code}: {shown(each.reason)}": None} if is_unfit else {}
-            source = shown(each.source) * is_full
-            blocks.append(f"{label} {labelled(each)}: {said}{source}")
+            blocks.append(f"{label} {labelled(each)}: {said}")
             blocks.append(Picture({"": partial(file.site, each.node)}))
         if blocks := [*blocks, *meant, *remarks(file)]:
             yield Group(shown(file.path), blocks)

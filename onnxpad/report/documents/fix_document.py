@@ -124,10 +124,9 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
     """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
 
     def reason(finding: Finding) -> str:
-        if is_full and finding.reason:
-            return finding.reason + finding.source
         asked = f"{finding.asked} asks for it" * bool(finding.asked)
-        return asked or finding.brief or without_names(finding.reason) or finding.message
+        brief = asked or finding.brief or without_names(finding.reason) or finding.message
+        return (finding.reason if is_full else "") or brief
 
     rows: list[Sequence[Cell]] = []
     for group in grouped(findings, lambda each: (each.code, reason(each))):

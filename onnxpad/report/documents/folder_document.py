@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from textwrap import shorten
 from time import perf_counter
 from typing import Any
@@ -24,22 +23,22 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     """A line for each model, the worst first, in full with what stays; then how many have what."""
     files, is_full = report.files, view == "full"
     most = sys.maxsize if is_full else 3
-    outcomes = Counter(map(_outcome, report.files)).items()
-    resumed = sum(each.resumed for each in report.files)
+    outcomes = Counter(map(_outcome, files)).items()
+    resumed = sum(each.resumed for each in files)
     known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
-    lines: list[Block] = [Group(_line(e), [*_more(e)]) if is_full else _line(e) for e in files]
-    ending: list[Block] = [f"{counted(len(report.files), 'model')}: {said}{known}"]
+    lines = [_line(each, is_full=is_full) for each in files]
+    ending: list[Block] = [f"{counted(len(files), 'model')}: {said}{known}"]
     for code, count in report.codes.items():
-        models = sum(code in each.codes for each in report.files)
+        models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    ending += configurations(each.config for each in report.files)
+    ending += configurations(each.config for each in files)
     if report.others:
         ending += warned([few(report.others, most)], OTHERS)
-    for option, count in Counter(e.next for e in report.files if e.next).most_common(1):
+    for option, count in Counter(e.next for e in files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
-    if needing := [each for each in report.files if each.sizes]:
+    if needing := [each for each in files if each.sizes]:
         where = few((each.path for each in needing), most)
         sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), most, " ")
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
@@ -52,7 +51,8 @@ def _outcome(file: FileOutcome) -> str:
     return f"{file.outcome}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 
 
-def _line(file: FileOutcome) -> str:
+def _line(file: FileOutcome, *, is_full: bool) -> Block:
+    """The line of a model; in full with its warnings, what stays and why, and what would help."""
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""
@@ -61,19 +61,18 @@ def _line(file: FileOutcome) -> str:
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
     line = shown(file.line.removeprefix("is "))
-    return f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
-
-
-def _more(file: FileOutcome) -> Iterator[str]:
-    """Below the line of a model: its warnings, what stays and why, and what would help."""
-    yield from (f"  {each}" for each in warned(file.warnings))
+    line = f"{path}: {said}{line}{stays}{warnings}{written}{older}{known}"
+    if not is_full:
+        return line
     report: Any = file.report or {}
-    for part in [report, *report.get("files", ())]:
-        for each in part.get("findings", ()):
-            where = f"{each['code']} {each['node']} ({each['op_type']})"
-            yield f"  {shown(where)}: {shown(each['reason'] or each['message'])}"
+    below = [f"  {each}" for each in warned(file.warnings)]
+    parts = [report, *report.get("files", ())]
+    for each in (finding for part in parts for finding in part.get("findings", ())):
+        where = f"{each['code']} {each['node']} ({each['op_type']})"
+        below.append(f"  {shown(where)}: {shown(each['reason'] or each['message'])}")
     if option := file.next or " ".join(file.sizes):
-        yield f"  Next: {shown(option)}"
+        below.append(f"  Next: {shown(option)}")
+    return Group(line, below)
 
 
 def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:

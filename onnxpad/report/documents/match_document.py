@@ -12,7 +12,6 @@ from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, listed, shown
-from onnxpad.validation.compare import shape_text
 
 _SHOWN, _TRIED = 3, 8
 """What is listed of one kind: beside the changes of a model that is matched, and of others."""
@@ -24,8 +23,8 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     most = None if is_full else _TRIED if report.exit_code else _SHOWN
     nearest = sorted(found.tried, key=lambda e: e.error) if is_full or report.exit_code else ()
     tried = [
-        f"  {_off(e.error, e.why):13}  {e.name}, changes {counted(e.operators, 'operator')}"
-        for e in nearest
+        f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
+        for each in nearest
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
@@ -55,36 +54,30 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  {shown(found.reason)}"
     if found.first:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
-    if found.runs and not (found.whys[0] and found.whys[0] in found.reason):
-        offs = dict.fromkeys(map(_off, (found.before, found.after), found.whys))
+    if found.runs:
+        offs = dict.fromkeys(map(_off, (found.before, found.after)))
         told = ", with the padding found ".join(offs)
         yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.rivals:
-        names = few(map(repr, found.rivals), _SHOWN, " or ")
-        apart = dict.fromkeys(shown(node) for nodes in found.rivals.values() for node in nodes)
-        nodes = few(apart, 2)
-        yield f"  {names} everywhere fits these sizes too; at others it pads {nodes} otherwise"
+        yield f"  at the recorded sizes all may also pad as in {few(found.rivals, 4, ' or ')}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
     found = report.matching
-    if found.rivals or any(each.parting for each in found.changes):
+    if found.rivals or (found.outcome == "matched" and any(e.parting for e in found.changes)):
         where = "a list of references" if report.delivery.in_memory else "--reference again"
-        shapes = (f"{shown(name)} {shape_text(shape)}" for name, shape in found.further.items())
-        size = f": {', '.join(shapes)} tells most" * bool(found.further)
-        yield f"Next: record another size too{size} ({where})"
+        sizes = "".join(f", {shown(name)} {size}" for name, size in found.further.items())
+        yield f"Next: record another size too{sizes}, to tell these apart ({where})"
     others = "weights, activations, normalisation and what is done to inputs"
     tried = found.tried if report.exit_code else ()
-    if found.atol:
-        yield f"Next: if it is rounding that differs, --atol {found.atol:g} would take the nearest"
-    elif tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
+    if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
         repad = f" (onnxpad repad --to {best.name})" * (best.name in FRAMEWORKS)
         yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
     elif tried:
         yield f"Next: look at {others}, as no padding that was tried explains it"
 
 
-def _off(error: float, why: str) -> str:
-    return f"off by {error:.2g}" if math.isfinite(error) else why or "not compared"
+def _off(error: float) -> str:
+    return f"off by {error:.2g}" if math.isfinite(error) else "of another shape, NaN or infinite"

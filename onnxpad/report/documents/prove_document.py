@@ -8,7 +8,7 @@ from onnxpad.report import ProveReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.documents.validate_document import proved
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, first_rows, shown
+from onnxpad.report.text import counted, first_rows, remarks, shown
 
 _REGIONS = 10
 _MARKS = {"refuted": "error", "undecided": "warning"}
@@ -20,10 +20,7 @@ def prove_document(report: ProveReport, view: View = "brief") -> Document:
     told = marked(found.verdict, _MARKS.get(found.verdict, "good"))
     told = proved(found) if found.verdict == "proved" else told
     told += f"; {counted(found.runs, 'run')} agreed" * bool(found.runs)
-    head: list[Block] = [
-        f"{report.seconds:.1f} s",
-        *(f"note: {shown(each)}" for each in found.notes),
-    ]
+    head: list[Block] = [f"{report.seconds:.1f} s", *remarks(report)]
     seen: list[Block] = [Pairs(_told(found.counterexample))] if found.counterexample else []
     rows = [(_where(each.original, each.rewritten), shown(each.reason)) for each in found.regions]
     most = None if view == "full" else _REGIONS

@@ -55,7 +55,6 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
     pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
     parting = f"  at the recorded sizes alone also {few(change.parting, 4)}"
     told = [f"  {change.name}", *[parting] * bool(change.parting)]
-    told += [f"  its sizes fit {few(change.alike, 4)} alike"] * bool(change.alike)
     return [*told, f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 

@@ -163,7 +163,7 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
-        yield "fix", f"{does} it ({each.code}): {finding_text(each)}{shown(each.source)}"
+        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
         tried: Any = each.evidence.get("tried", ())
         yield from zip(["tried", *[""] * len(tried)], map(shown, tried), strict=False)
     if not is_checked and site.kind != "malformed":

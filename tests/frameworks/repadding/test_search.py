@@ -2,19 +2,15 @@
 
 import math
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from onnxpad.frameworks.repadding.candidates import conventions, options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, Trial, trial
 from onnxpad.frameworks.repadding.search import Point, Search, Space
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.undecided import is_out_of_reach
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from tests.support import one
@@ -211,14 +207,3 @@ def test_options_each_compute_something_else() -> None:
     assert whole.keys() == told.keys()
     for name, at in whole.items():
         assert effects[at] == told[name].effect((9, 9), steady.windows)
-
-
-@given(st.lists(st.integers(1, 4), min_size=4, max_size=6), st.randoms())
-def test_no_shape_in_any_layout_is_out_of_reach(found: list[int], source: Random) -> None:
-    """Axes that windows slide over may have any size."""
-    batch, channels, *sizes = (*found[:2], *(source.randint(1, 4) for _ in found[2:]))
-    graph = Graph.from_proto(one("y = Relu (x)"))
-    wanted = [[batch, channels, *sizes], [batch, *sizes, channels]]
-    wanted += [[channels, *sizes], [*sizes, channels]] * (batch == 1)
-    for shape in (*wanted, [size for size in wanted[0] if size != 1]):
-        assert not is_out_of_reach(graph, [[batch, 9]], shape, found)
