@@ -384,13 +384,13 @@ class _Task:
 
     def undecided(self, result: Matching) -> Matching:
         """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell."""
-        axes, feeds = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
+        axes, fed = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
         now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
         here, point = [now.get(id(site.node), site) for site in self._sites], self._point
         own, windows = [site.padding for site in here], [site.windows for site in here]
         ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
         for more in range(1, 65) if axes and result.outcome != "not matched" else ():
-            larger = {each.symbol: feeds[each.tensor].shape[each.axis] + more for each in axes}
+            larger = {e.symbol: fed[e.tensor].shape[e.axis] + more for e in axes if e.tensor in fed}
             with suppress(ValueError):  # sizes of operators that are not known
                 sizes = [tuple(evaluate(size, larger) for size in site.sizes) for site in here]
                 mine = [*map(_effect, own, sizes, windows)]
