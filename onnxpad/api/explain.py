@@ -63,7 +63,7 @@ def explain(
         dilation: The same for the dilation, 1 by default.
         padding: The same for the padding on both sides, for conventions that leave it to a user; by
             default that of the node, if it is the same at both ends and no `output_size` is given.
-        output_padding: The same for the elements appended to a transposed convolution's output.
+        output_padding: The same for what a transposed convolution appends, by default as the node.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
         shapes: Sizes of the model's inputs, as for `fix`.
@@ -107,6 +107,8 @@ def explain(
     if pads is None and output is None and any(each.begin for each in own):
         alike = tuple(each.begin for each in own if each.begin == each.end)
         pads = alike if len(alike) == len(own) else None  # the model gives one number for both
+    if appended is None and output is None and any(each.output_padding for each in own):
+        appended = tuple(each.output_padding for each in own)
     asked = replace(asked, padding=pads, output_padding=appended)
     _require_short(asked, about, output)
     found = explained(asked, about, output=output)

@@ -81,8 +81,8 @@ VIEWS: Mapping[str, str] = {
     "FolderReport": "ran files others codes html?",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
-    "Matching": "outcome reason? first? convention=by? record changes tried left runs notes "
-    "error.before=before error.after=after error.noise=noise",
+    "Matching": "outcome reason? first? convention=by? record rivals further changes tried left "
+    "runs notes error.before=before error.after=after error.noise=noise",
     "ProveReport": "original rewritten *verdict seconds html?",
     "Decision": "... counterexample?",
     "Counterexample": "... where? output? - feeds",

@@ -76,8 +76,8 @@ def compare(
         within = not special and bool(np.all(gap <= limits))
         max_abs = nan if special else float(gap.max())
     if not within:
-        first, sides = places[0], f", NaN or infinity on one side in {special} places"
-        detail = f"{a[first]} became {b[first]} at {list(_place(first, before))}"
+        most, sides = places[worst], f", NaN or infinity on one side in {special} places"
+        detail = f"{a[most]} became {b[most]} at {list(_place(most, before))}"
         detail += f"{sides * bool(special)} ({len(places)} of {a.size} elements differ)"
     with np.errstate(all="ignore"):
         return Comparison(

@@ -11,6 +11,9 @@ import onnxpad
 from tests.support import PADS, W, one
 from tests.support.rows import each_row
 
+UP = "float[2, 1, 3, 3] v = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}"
+ODD = "float[1, 2, 10, 10] x"
+
 
 def test_the_answer_is_data() -> None:
     found = onnxpad.explain(op="conv", size=(224, 160), kernel=3, stride=2)
@@ -25,8 +28,7 @@ def test_the_answer_is_data() -> None:
 
 
 @each_row(
-    "size",
-    ["9x8", " 9 x 8 ", (9, 8), [9, 8], ("9", "8"), np.array([9, 8]), (np.int64(9), 8)],
+    "size", ["9x8", " 9 x 8 ", (9, 8), [9, 8], ("9", "8"), np.array([9, 8]), (np.int64(9), 8)]
 )
 def test_numbers_come_in_any_form(size: Any) -> None:
     found = onnxpad.explain(op="maxpool", size=size, kernel=3)
@@ -58,6 +60,15 @@ def test_a_node_reaches_a_size_by_what_its_operator_does_and_axes_not_drawn_are_
     alone = onnxpad.explain(op="conv", size="9x8", kernel=3, stride=2, output_size=(6, 5)).reach
     assert found is not None is not alone
     assert (found.conventions, found.refused) == (alone.conventions, alone.refused)
+    body = "[c] y = ConvTranspose <pads = [1, 1, 1, 1], strides = [2, 2], output_padding = [1, 1]>"
+    up = onnxpad.explain(one(f"{body} (x, v)", initializers=UP), node="c")
+    slid = onnxpad.explain(
+        op="convtranspose", size="9x8", kernel=3, stride=2, padding=1, output_padding=1
+    )
+    assert up.conventions == slid.conventions
+    pool = one("[c] y = MaxPool <kernel_shape = [2, 2], strides = [3, 3]> (x)", inputs=ODD)
+    reach = onnxpad.explain(pool, node="c", output_size=4).reach
+    assert [e.what for e in (reach.changes if reach else ())].count("ceil_mode") == 1
     drawn = onnxpad.explain(op="conv", size="8x7", kernel=3, stride=2)
     assert "W: size 7, kernel 3, stride 2, dilation 1 (not drawn" in str(drawn)
 
@@ -117,9 +128,8 @@ def own_of(nodes: str, more: str = "") -> tuple[tuple[int, int], ...] | None:
 
 def test_a_transposed_convolution_crops_what_a_slice_behind_it_crops() -> None:
     more = ", int64[2] s = {0, 1}, int64[2] e = {-2, 99}, int64[2] a = {2, 3}"
-    more += ", float[2, 1, 3, 3] k = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}"
-    up = "ConvTranspose <pads = [1, 0, 0, 0]> (x, k)"
-    assert own_of(f"[c] t = {up} y = Slice (t, s, e, a)", more) == ((1, 2), (1, 0))
+    up = "ConvTranspose <pads = [1, 0, 0, 0]> (x, v)"
+    assert own_of(f"[c] t = {up} y = Slice (t, s, e, a)", f"{more}, {UP}") == ((1, 2), (1, 0))
 
 
 @each_row(

@@ -402,10 +402,24 @@ def test_conventions_that_agree_at_the_recorded_sizes_alone_are_told(tmp_path: P
     assert [change.parting for change in found.changes] == [(), ()]
 
 
+def test_a_size_is_told_that_parts_what_fits_the_recorded_ones() -> None:
+    """At 17, 9 and 5 pads of 1 are TensorFlow's; whether the model changes, or matches already."""
+    mine, theirs = (opened(network(each, BOTH, activation="Tanh")) for each in (BOTH, END))
+    theirs.graph.node[0].attribute[0].CopyFrom(helper.make_attribute("auto_pad", "SAME_UPPER"))
+    x, y = (np.resize(image(), (1, 3, size, size)) for size in (17, 18))
+    for meant, given, size in ((mine, [x], 18), (theirs, [x, y], 19), (mine, [x, y], 0)):
+        found = onnxpad.match(mine, [{"x": e, "y": run(meant, {"x": e})[0]} for e in given])
+        assert found.outcome == ("matched" if meant is theirs else "matches already")
+        told = found.matching.rivals, {*found.matching.further.values()}
+        assert told == ((("tensorflow",), {size}) if size else ((), set()))
+
+
 def test_what_tells_nothing_is_not_searched() -> None:
     flat, hole, lost = network(BOTH, scale=0.0), recorded(RIGHT), recorded(RIGHT)
     hole["x"][0, 0, 0, 0] = lost["y"][0, 2] = np.nan
-    rows = (flat, recorded(flat), "nothing compared"), (WRONG, hole, "'x'"), (WRONG, lost, "'y'")
+    rows = [(flat, recorded(flat), "nothing compared"), (WRONG, hole, "'x'"), (WRONG, lost, "'y'")]
+    for e in ((1, 5, 1, 1), (2, 4, 3, 3)):
+        rows += [(WRONG, {"x": image(), "y": np.ones(e, np.float32)}, "x".join(map(str, e)))]
     for model, reference, told in rows:
         found = onnxpad.match(model, reference)
         assert (found.outcome, found.exit_code, told in found.reason) == ("not matched", 3, True)

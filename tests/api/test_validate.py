@@ -366,10 +366,7 @@ class TestPointsToMatch:
 
     @pytest.mark.parametrize(
         ("node", "weight"),
-        [
-            ("Relu (x)", ""),
-            ("Conv <strides = [2, 2]> (x, w)", "float[1, 1, 1, 1] w = {2}"),
-        ],
+        [("Relu (x)", ""), ("Conv <strides = [2, 2]> (x, w)", "float[1, 1, 1, 1] w = {2}")],
     )
     def test_not_where_no_padding_could_differ(self, node: str, weight: str) -> None:
         model = one(f"y = {node}", inputs="float[1, 1, 4, 4] x", initializers=weight)

@@ -320,6 +320,8 @@ def check(found: Any, before: Any, after: Any, tolerance: Tolerance) -> None:
         assert found.worst == tuple(map(int, np.unravel_index(place, before.shape)))
     if found.ok:
         assert not found.detail
+    elif found.worst:
+        assert f" at {[*found.worst]}" in found.detail
     else:
         assert found.differing == len(apart)
     if before.dtype.kind == "f" and before.ndim in (1, 2) and before.shape[-1] > 1 and before.size:

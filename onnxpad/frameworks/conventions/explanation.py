@@ -340,8 +340,9 @@ def changes_to(
     for place, (axis, wanted) in enumerate(zip(own.axes, output, strict=True)):
         if axis.output == wanted:
             continue
-        if turned:
+        if turned:  # of all axes at once
             yield NumberChange(place, "ceil_mode", int(ceil_mode), *(int(not ceil_mode),) * 2)
+            turned = False
         window = axis.window
         for what in ("end", "begin", *["output_padding"] * (op == "convtranspose")):
             now: int = getattr(axis, what)

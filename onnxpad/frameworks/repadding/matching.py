@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
@@ -18,8 +19,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
+from onnxpad.arithmetic.size import evaluate
 from onnxpad.errors import UsageError, few
+from onnxpad.facts.engine import open_axes
 from onnxpad.frameworks.conventions.question import Question
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.repadding import sites
@@ -35,7 +39,7 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
-from onnxpad.validation.compare import is_flat
+from onnxpad.validation.compare import is_flat, shape_text
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
@@ -48,6 +52,8 @@ _MOVES, _NEAR = 4.0, 1e-3
 """Rounding is a few times what the runtime changes itself, at most this of the range."""
 _UNRUN = 1e6
 """The gap of a run that fails at its first node; one less for each node that it comes further."""
+_MOVING = {"Einsum", "Gather", "If", "Loop", "OneHot", "Reshape", "Scan", "Transpose", "Unsqueeze"}
+"""Operators behind which the first axes may be others than batch and channels."""
 _effect = lru_cache(maxsize=1 << 14)(Padding.effect)
 
 
@@ -88,6 +94,7 @@ def match_graph(
         if result.outcome == "matched" and not task.nearness("off").solved:
             reason = "the model with the padding found, as written, does not reproduce it"
             result = replace(result, outcome="not matched", reason=reason, changes=())
+        result = task.undecided(result)
         if result.outcome != "matched":
             graph.rollback(mark)
     return replace(result, runs=task.runs)
@@ -166,10 +173,12 @@ class _Task:
         self._ran_out |= now > self._end
         return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
+    def _paddings(self, point: Point) -> list[Padding]:
+        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
+
     def _run(self, point: Point, wanted: Collection[Key]) -> Found:
         """Tensors of the model with the options of a point."""
-        chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
-        fed, values = self._copy.feeds(chosen), dict[Key, Value]()
+        fed, values = self._copy.feeds(self._paddings(point)), dict[Key, Value]()
         for sample in sorted({sample for sample, _ in wanted}):
             self.runs += 1
             if self._progress is not None:
@@ -220,7 +229,7 @@ class _Task:
             return replace(result, reason=why)
         tried, deciding, by = list[Tried](), set[int](), ""
         for way, name in self._ways.items():
-            seen, changed = self._trial(way), [*self._changed_by(way)]
+            seen, changed = self._trial(way), self._apart(way, self._start)
             tried += [Tried(name, seen.greatest, len(changed))] if changed else []
             deciding |= {*changed}
             if seen.solved:
@@ -249,19 +258,25 @@ class _Task:
 
     def _as_it_is(self, result: Matching) -> Matching:
         """The verdict where the model reproduces all, which outputs that never vary do not tell."""
-        names = {name for _, name in self._wanted}
-        every = ([v for (_, name), v in self._wanted.items() if name == each] for each in names)
+        every = [[v for (_, n), v in self._wanted.items() if n == name] for _, name in self._wanted]
         if not all(map(is_flat, every)):
             return replace(result, outcome="matches already")
         told = "nothing compared: what is recorded is the same for any data, or nearly"
         return replace(result, reason=told, record=self._unrecorded(range(len(self._sites))))
 
     def _unexplained(self, own: Mapping[Key, Array]) -> str:
-        """What has NaN that no padding explains: inputs, or what the model itself gives none of."""
-        fed = ((name, v, 0) for each in self._given.draws for name, v in each.feeds.items())
-        found = ((key[1], v, _holes(own.get(key, v))) for key, v in self._wanted.items())
-        for name, value, mine in (*fed, *found):
-            if (count := _holes(value)) and not mine:
+        """What no padding explains: a shape, or NaN in inputs, or where the model gives none."""
+        moves = any(node.domain or node.op in _MOVING for node in self._graph.nodes)
+        ranks = {len(site.windows) + 2 for site in self._sites if not moves}
+        fed = ((name, v, v.shape, 0) for e in self._given.draws for name, v in e.feeds.items())
+        pairs = ((key[1], v, own.get(key, v)) for key, v in self._wanted.items())
+        found = ((name, v, mine.shape, _holes(mine)) for name, v, mine in pairs)
+        for name, v, shape, mine in (*fed, *found):
+            kept, bare = ([n for n in sizes if n != 1] for sizes in (shape[:2], v.shape))
+            fits = {*kept} <= {*bare} and len(bare) - len(kept) <= len(shape) - 2
+            if {len(shape)} == ranks and not fits:
+                return f"{name!r}: padding makes no {shape_text(v.shape)} of {shape_text(shape)}"
+            if (count := _holes(v)) and not mine:
                 return f"{name!r} has {count:,} NaN, which no padding explains; record it anew"
         return ""
 
@@ -295,11 +310,8 @@ class _Task:
     def _finds(self, names: Sequence[str], free: frozenset[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
         search, now = self._search(names, free), self._point
-        starts = [now]
-        for way in self._ways:
-            start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
-            if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
-                starts.append(start)
+        ways = (tuple(w[at] if at in free else to for at, to in enumerate(now)) for w in self._ways)
+        starts = [now, *(start for start in ways if self._apart(now, start))]
         self._came_nearer = time.monotonic()
         found = search.run(starts)
         if solved := search.trial(found).solved:
@@ -332,16 +344,16 @@ class _Task:
         each = (found[place] for found in sizes.values())
         return all(_effect(a, size, windows) == _effect(b, size, windows) for size in each)
 
-    def _changed_by(self, point: Point) -> Iterator[int]:
-        """The operators that compute something else than the model's, at the sizes of that run."""
-        return (at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0))
+    def _apart(self, point: Point, other: Point) -> list[int]:
+        """The operators that compute something else with another point, at the sizes of a run."""
+        return [at for at, to in enumerate(other) if not self._is_alike(point, at, point[at], to)]
 
     def write(self) -> Iterator[Repadded]:
         """Writes what was found into the graph, and tells it."""
         found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
         before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
         with sites.redeclared(self._graph) as changed:
-            for place in self._changed_by(self._point):
+            for place in self._apart(self._point, self._start):
                 site, option = self._sites[place], self._options[place][self._point[place]]
                 sizes, was = after[place], site.padding
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
@@ -369,3 +381,20 @@ class _Task:
         sizes = [now if isinstance(size, int) else size for size, now in pairs]
         holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
         return lines["pytorch"], lines["keras"], tuple(e for e in names if e not in holds)
+
+    def undecided(self, result: Matching) -> Matching:
+        """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell."""
+        axes, fed = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
+        now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
+        here, point = [now.get(id(site.node), site) for site in self._sites], self._point
+        own, windows = [site.padding for site in here], [site.windows for site in here]
+        ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
+        for more in range(1, 65) if axes and result.outcome != "not matched" else ():
+            larger = {e.symbol: fed[e.tensor].shape[e.axis] + more for e in axes if e.tensor in fed}
+            with suppress(ValueError):  # sizes of operators that are not known
+                sizes = [tuple(evaluate(size, larger) for size in site.sizes) for site in here]
+                mine = [*map(_effect, own, sizes, windows)]
+                others = ((way, map(_effect, self._paddings(way), sizes, windows)) for way in ways)
+                if rivals := tuple(self._ways[way] for way, each in others if [*each] != mine):
+                    return replace(result, rivals=rivals, further=larger)
+        return result

@@ -71,6 +71,8 @@ class Matching(Struct, frozen=True, dict=True):
         notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.
+        rivals: Frameworks whose padding computes the same at the recorded sizes alone.
+        further: Sizes of open axes, by name, at which it does not; empty if none are known.
     """
 
     outcome: Outcome
@@ -86,6 +88,8 @@ class Matching(Struct, frozen=True, dict=True):
     notes: tuple[str, ...] = ()
     first: str = ""
     record: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+    further: Mapping[str, int] = {}
 
 
 class Rewritten(Operator, frozen=True):

@@ -60,19 +60,23 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
+    if found.rivals:
+        yield f"  at the recorded sizes all may also pad as in {few(found.rivals, 4, ' or ')}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
-    if report.matching.outcome == "matched" and any(e.parting for e in report.matching.changes):
+    found = report.matching
+    if found.rivals or (found.outcome == "matched" and any(e.parting for e in found.changes)):
         where = "a list of references" if report.delivery.in_memory else "--reference again"
-        yield f"Next: record other sizes too, such as 1 larger, to tell these apart ({where})"
+        sizes = "".join(f", {shown(name)} {size}" for name, size in found.further.items())
+        yield f"Next: record another size too{sizes}, to tell these apart ({where})"
     others = "weights, activations, normalisation and what is done to inputs"
-    tried = report.matching.tried if report.exit_code else ()
-    if tried and (best := min(tried, key=lambda e: e.error)).error < report.matching.before / 10:
+    tried = found.tried if report.exit_code else ()
+    if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
         repad = f" (onnxpad repad --to {best.name})" * (best.name in FRAMEWORKS)
         yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
     elif tried:
-        yield f"Next: look at {others}, as padding does not explain it"
+        yield f"Next: look at {others}, as no padding that was tried explains it"
 
 
 def _off(error: float) -> str:

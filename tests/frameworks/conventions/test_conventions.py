@@ -189,10 +189,7 @@ def test_coreml_same_as_its_format_says() -> None:
         output = math.ceil(size / window.stride)
         total = max(0, (output - 1) * window.stride + window.extent - size)
         half = total // 2
-        pairs = {
-            "coreml-same": (half, total - half),
-            "coreml-same-top-left": (total - half, half),
-        }
+        pairs = {"coreml-same": (half, total - half), "coreml-same-top-left": (total - half, half)}
         for name, pair in pairs.items():
             found = asked(name, "conv", size, window)
             assert found is not None
