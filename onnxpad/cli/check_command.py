@@ -90,7 +90,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
 
     configs = [(file.path, file.config) for file in report.files if file.config]
     if asked.check_form == CheckFormat.SARIF:
-        from onnxpad.report.ci.sarif import check_sarif
+        from onnxpad.report.ci import check_sarif
 
         for line in configurations(configs):  # it has no place for them
             report_beside(line)
@@ -100,7 +100,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
     quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
     if asked.check_form == CheckFormat.GITHUB:
-        from onnxpad.report.ci.github import check_github
+        from onnxpad.report.ci import check_github
         from onnxpad.report.layout import text_of
 
         write(check_github(report, quiet=asked.quiet), commands=True)

@@ -183,11 +183,7 @@ def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more:
 
 
 def deliver(
-    asked: Asked,
-    report: Any,
-    *,
-    text: Callable[[], str] | None = None,
-    error: str = "",
+    asked: Asked, report: Any, *, text: Callable[[], str] | None = None, error: str = ""
 ) -> int:
     """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
 

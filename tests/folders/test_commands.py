@@ -388,7 +388,7 @@ def test_validate_two_trees() -> None:
         ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
         ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
-        ("check in --jobs 2 --format sarif", "goes without --jobs, --time-limit and --resume"),
+        ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
