@@ -71,9 +71,7 @@ def check(asked: Asked) -> int:
             if not told.startswith((f"{path}: ", f"{path} ")):
                 told = f"{path}: {told}"
             files.append(FileReport(str(path), error=told))
-    for file in files:
-        if file.error:
-            report_beside(f"error: {file.error}")
+            report_beside(f"error: {told}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         fail_on,

@@ -43,8 +43,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             raise error
         models = [each for each in found if not each.endswith(RESULT)]
         if not models:
-            told = f"; those named *{RESULT} are results" * bool(found)
-            raise UsageError(f"{argument}: there is no .onnx file here{told}")
+            raise UsageError(f"{argument}: there is no .onnx file here but for results (*{RESULT})")
         models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
         above = os.path.join(root, "")  # noqa: PTH118
         wholes = {each: _in_folder(each, real) for each in models}
@@ -83,8 +82,7 @@ def fixes(
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
-        what = "is a file" if folder.exists() else "is the name of a model"
-        raise OutputError(f"{folder}: {what}; several models are written to a folder")
+        raise OutputError(f"{folder} names a file; several models are written to a folder")
     folders = cache(os.path.realpath)
 
     def real(path: Path) -> str:

@@ -76,7 +76,7 @@ class Configured(Struct, frozen=True):
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
-_EXIT_CODES = {"failed": 3, "invalid": 3, "nothing compared": 5}
+_EXIT_CODES = {"failed": 3, "invalid": 3, "not matched": 3, "nothing compared": 5}
 """The exit codes of outcomes, unless that is 0."""
 
 
@@ -442,9 +442,9 @@ class MatchReport(Noted, frozen=True):
     matching: Matching
 
     @property
-    def exit_code(self) -> int:
-        """0 if the model reproduces the reference, as it was or as changed, else 3."""
-        return 0 if self.matching.outcome in {"matched", "matches already"} else 3
+    def outcome(self) -> str:
+        """`matched`, `matches already` or `not matched`."""
+        return self.matching.outcome
 
 
 class RepadReport(Noted, frozen=True):
