@@ -237,8 +237,7 @@ LEAVES: Final = (
     "proving", "api.prove", "report.documents.prove_document",
     "report.ci",
     "report.diff", "report.manual", "folders",
-    "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands", "toml_file",
+    "cli.padding_commands", "cli.validate_command", "cli.rule_commands", "toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",
     # What follows where a validation fails.

@@ -9,7 +9,7 @@ from onnxpad.api.fix import folded
 from onnxpad.arguments import Arrays, ModelSource, Progress, require_positive
 from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
-from onnxpad.frameworks.repadding.results import Matching, Outcome, Repadded
+from onnxpad.frameworks.repadding.results import Matching, Repadded
 from onnxpad.graph import Graph
 from onnxpad.options import suggesting
 from onnxpad.report import MatchReport
@@ -21,11 +21,6 @@ class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dic
 
     _graph: Graph
     _same_kind: kinds.SameKind
-
-    @property
-    def outcome(self) -> Outcome:
-        """`matched`, `matches already` or `not matched`."""
-        return self.matching.outcome
 
     @property
     def changes(self) -> tuple[Repadded, ...]:

@@ -13,10 +13,7 @@ from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few
 
 R = TypeVar("R")
 _CALLED = {"shapes": "input", "dims": "dimension"}
-_READ: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
-    "shapes": shapes_given,
-    "dims": dims_given,
-}
+_READ: Mapping[str, Callable[..., Any]] = {"shapes": shapes_given, "dims": dims_given}
 
 
 def with_sizes(

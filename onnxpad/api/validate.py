@@ -147,9 +147,9 @@ def validate(
         names,
         found,
         unproven,
-        perf_counter() - start,
         following,
         proof if proof and proof.verdict == "proved" else None,
+        seconds=perf_counter() - start,
         notes=found.notes,
         warnings=found.warnings,
     )

@@ -16,11 +16,10 @@ from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_besi
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
-    **{
-        name: f"onnxpad.cli.{name}_command"
-        for name in ("fix", "check", "show", "validate", "prove", "match", "repad", "explain")
-    },
-    "prove": "onnxpad.cli.validate_command",
+    **{name: f"onnxpad.cli.{name}_command" for name in ("fix", "check")},
+    "show": "onnxpad.cli.padding_commands",
+    **dict.fromkeys(("validate", "prove"), "onnxpad.cli.validate_command"),
+    **dict.fromkeys(("match", "repad", "explain"), "onnxpad.cli.padding_commands"),
     **dict.fromkeys(("rule", "targets", "docs", "doctor"), "onnxpad.cli.rule_commands"),
 }
 """The module of each command."""

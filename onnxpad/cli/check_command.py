@@ -71,9 +71,7 @@ def check(asked: Asked) -> int:
             if not told.startswith((f"{path}: ", f"{path} ")):
                 told = f"{path}: {told}"
             files.append(FileReport(str(path), error=told))
-    for file in files:
-        if file.error:
-            report_beside(f"error: {file.error}")
+            report_beside(f"error: {told}")
     report = CheckReport(
         Options(**{name: given[name] for name in given.keys() - {"shapes", "dims"}}),
         fail_on,
@@ -90,7 +88,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
 
     configs = [(file.path, file.config) for file in report.files if file.config]
     if asked.check_form == CheckFormat.SARIF:
-        from onnxpad.report.ci.sarif import check_sarif
+        from onnxpad.report.ci import check_sarif
 
         for line in configurations(configs):  # it has no place for them
             report_beside(line)
@@ -100,7 +98,7 @@ def _told(asked: Asked, report: "CheckReport") -> str:
     elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
     quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
     if asked.check_form == CheckFormat.GITHUB:
-        from onnxpad.report.ci.github import check_github
+        from onnxpad.report.ci import check_github
         from onnxpad.report.layout import text_of
 
         write(check_github(report, quiet=asked.quiet), commands=True)

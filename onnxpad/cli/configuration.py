@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,10 @@ def options_of(
         UsageError: As for `options_given`, a configuration is not as it should be, or no model is
             left.
     """
-    known, out = dict[Path, Read](), dict[Path, list[str]]()
-    given, held = options_given(asked), {model: _held(model, known) for model in models}
+    given, read, out = options_given(asked), cache(_read_in), dict[Path, list[str]]()
+    # The configuration of a model is the nearest one.
+    held = {model: next(filter(None, map(read, above(model))), None) for model in models}
+    known = dict(filter(None, held.values()))
     for model in held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}:
         path, keys = held[model] or (Path(), {})
         if any(_fits(path.parent, each, model) for each in keys.get("exclude", ())):
@@ -106,22 +108,12 @@ def _configured(
     return options, Configured(str(path), said) if said else None
 
 
-def _held(model: Path, known: dict[Path, Read]) -> Read:
-    """The configuration of a model: the nearest one."""
-    for folder in above(model):
-        if folder not in known:
-            known[folder] = _read_in(folder)
-        if known[folder] is not None:
-            return known[folder]
-    return None
-
-
-def _unmet(asked: Asked, known: Mapping[Path, Read], models: Collection[Path]) -> Iterator[str]:
+def _unmet(asked: Asked, known: Mapping[Path, Any], models: Collection[Path]) -> Iterator[str]:
     """A line for each pattern that fits none of several models, or whose models lack a dimension.
 
     Sizes of all models are told only if one has a dimension of a like name.
     """
-    for path, keys in filter(None, known.values()):
+    for path, keys in known.items():
         for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
             for pattern, held in keys.get(key, {}).items():
                 fits = [each for each in models if _fits(path.parent, pattern, each)]

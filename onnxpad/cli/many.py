@@ -35,12 +35,10 @@ def over_all(
         )
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
-    limits = "--jobs, --time-limit and --resume"
-    if form not in {"text", "json"}:  # of check alone
-        raise UsageError(f"--format {form} goes without {limits}, also for folders")
-    for name in one:
-        mend = f"leave it out, or name one model, without {limits}"
-        raise UsageError(f"{name} is not for a run over many models; {mend}")
+    one += [f"--format {form}"] * (form not in {"text", "json"})  # of check alone
+    if one:
+        mend = "leave it out, or name one model, without --jobs, --time-limit and --resume"
+        raise UsageError(f"{one[0]} is not for a run over many models; {mend}")
 
     from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport

@@ -183,11 +183,7 @@ def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more:
 
 
 def deliver(
-    asked: Asked,
-    report: Any,
-    *,
-    text: Callable[[], str] | None = None,
-    error: str = "",
+    asked: Asked, report: Any, *, text: Callable[[], str] | None = None, error: str = ""
 ) -> int:
     """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
 
@@ -297,23 +293,14 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
     """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
-    if wants_json(words):
+    options = words[: words.index("--")] if "--" in words else words
+    if ("--format", "json") in pairwise(options) or "--format=json" in options:
         from onnxpad.report.json import Failed, json_of
 
         kind, message, code = failure
         command = words[0] if not words[0].startswith("-") else ""
         with suppress(OutputError, typer.Exit):
             write(json_of(Failed(command, code, kind, message)))
-
-
-def wants_json(words: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON; it may be wrong in other ways.
-
-    >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
-    (True, False)
-    """
-    options = words[: words.index("--")] if "--" in words else words
-    return ("--format", "json") in pairwise(options) or "--format=json" in options
 
 
 def explained(error: Exception) -> Failure:

@@ -1,5 +1,6 @@
 """`onnxpad rule`, `targets`, `doctor` and `docs`."""
 
+import json
 from textwrap import fill
 
 from onnxpad.cli.options import Asked, takes
@@ -86,9 +87,9 @@ def docs(asked: Asked) -> int:
     from onnxpad.report.manual import INDEX, page_names, page_text, without_links
 
     if asked.schema:
-        from onnxpad.report.json_schema import schema_json
+        from onnxpad.report.json_schema import schema
 
-        write(schema_json())
+        write(json.dumps(schema(), indent=2) + "\n")
     elif (name := (asked.page or INDEX).lower().removesuffix(".md")) in page_names():
         write(without_links(page_text(name)))
     else:

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import platform
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from onnxpad.runtimes.worker import Runtime
 INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
 _NO_CUDA = "no provider"
-
 _IMPORTED = ("numpy", "protobuf", "onnx", "onnx-graphsurgeon")  # each after what it needs itself
 
 
@@ -122,10 +120,7 @@ class Machine:
         return ""
 
     def runtime(self) -> tuple[tuple[str, ...], str]:
-        """The execution providers, and the CUDA version that onnxruntime is built for, or "".
-
-        Raises OnnxpadError if it cannot be imported.
-        """
+        """The providers of onnxruntime, and its CUDA version or ""; raises OnnxpadError without."""
         cuda = pool.ask(Runtime.about, native.cuda_version)
         return pool.ask(Runtime.about, native.available_providers), cuda
 
@@ -158,12 +153,19 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     tried = machine or Machine()
     (system, architecture), wheels = tried.platform(), tried.owners(RUNTIME)
     best = RUNTIME + "-gpu" * (f"{system} {architecture}" in {"Linux x86_64", "Windows AMD64"})
-    problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
+    problems, names, cuda = list[Problem](), tuple[str, ...](), ""
+    for name in _IMPORTED:
+        module = "google.protobuf" if name == "protobuf" else name.replace("-", "_")
+        if not tried.version(name):
+            problems.append(Problem(f"{name} is not installed", f"pip install {name}", broken=True))
+        elif error := tried.import_error(module):
+            what = f"{name} cannot be imported ({error})"
+            problems.append(Problem(what, f"{_AGAIN} {name}", broken=True))
     try:
         if not problems:
             names, cuda = tried.runtime()
-    except OnnxpadError as error:
-        what = str(error) if wheels else f"{RUNTIME} is not installed"
+    except OnnxpadError as why:
+        what = str(why) if wheels else f"{RUNTIME} is not installed"
         cure = f"{_AGAIN} {(wheels or [best])[0]}" * (len(wheels) < 2)
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
@@ -197,15 +199,6 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         driver=driver,
         problems=tuple(sorted(problems, key=lambda problem: not problem.broken)),
     )
-
-
-def _of_packages(machine: Machine) -> Iterator[Problem]:
-    for name in _IMPORTED:
-        module = "google.protobuf" if name == "protobuf" else name.replace("-", "_")
-        if not machine.version(name):
-            yield Problem(f"{name} is not installed", f"pip install {name}", broken=True)
-        elif error := machine.import_error(module):
-            yield Problem(f"{name} cannot be imported ({error})", f"{_AGAIN} {name}", broken=True)
 
 
 def _of_cuda(trouble: str, wheels: str, driver: Driver, missing: str, cuda: str) -> Problem:

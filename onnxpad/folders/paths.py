@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
@@ -43,11 +43,11 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
             raise error
         models = [each for each in found if not each.endswith(RESULT)]
         if not models:
-            told = f"; those named *{RESULT} are results" * bool(found)
-            raise UsageError(f"{argument}: there is no .onnx file here{told}")
+            raise UsageError(f"{argument}: there is no .onnx file here but for results (*{RESULT})")
         models.sort(key=lambda each: (each.count(os.sep), each))  # ways round by links come last
         above = os.path.join(root, "")  # noqa: PTH118
-        wholes = {each: _in_folder(each, real) for each in models}
+        parts = {each: os.path.split(each) for each in models}  # a link to a model is one itself
+        wholes = {e: os.path.join(real(at), name) for e, (at, name) in parts.items()}  # noqa: PTH118
         inside = {each: at for each, at in wholes.items() if not at.startswith(left_out)}
         if not inside:
             raise UsageError(f"{argument} is in --output; name another folder, or --in-place")
@@ -83,16 +83,9 @@ def fixes(
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if folder and not folder.is_dir() and (folder.exists() or folder.suffix.lower() == ".onnx"):
-        what = "is a file" if folder.exists() else "is the name of a model"
-        raise OutputError(f"{folder}: {what}; several models are written to a folder")
-    folders = cache(os.path.realpath)
-
-    def real(path: Path) -> str:
-        whole = _in_folder(path, folders)
-        return os.path.realpath(whole) if os.path.islink(whole) else whole  # noqa: PTH114
-
+        raise OutputError(f"{folder} names a file; several models are written to a folder")
     if in_place:
-        led = {real(each): each for each in reversed([*places])}
+        led = {os.path.realpath(each): each for each in reversed([*places])}
         return {model: Path(path) for path, model in reversed(led.items())}
     if not (folder or beside):
         return dict.fromkeys(places)
@@ -101,7 +94,7 @@ def fixes(
         target = folder / place if folder else Path(str(model).removesuffix(".onnx") + RESULT)
         if (other := results.setdefault(target, model)) is not model:
             raise UsageError(f"{target} is the place of two models, {other} and {model}")
-    if lost := {*map(real, results)} & {*map(real, places)}:
+    if lost := {*map(os.path.realpath, results)} & {*map(os.path.realpath, places)}:
         raise UsageError(f"{min(lost)}: a result would replace this model, where a link leads")
     if folder:
         require_writable(folder, {each.parent: each for each in results}.values())
@@ -118,9 +111,3 @@ def require_writable(folder: Path, files: Iterable[Path]) -> None:
         except OSError as error:
             told = f"nothing can be written in {home} ({error.strerror})"
     raise OutputError(f"{folder}: {told}; name another folder")
-
-
-def _in_folder(path: str | Path, real: Callable[[str], str]) -> str:
-    """A path with the links of its folder followed, by `real`, but not a link that it is itself."""
-    folder, name = os.path.split(path)
-    return os.path.join(real(folder or "."), name)  # noqa: PTH118

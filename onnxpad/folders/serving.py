@@ -75,10 +75,9 @@ def outcomes(
     """
     begin, busy, done = time.monotonic(), set[Any](), SimpleQueue[Any]()
     ledger = Ledger(resume, (call.__qualname__, options), own, decide, reads) if resume else None
-    if jobs < 1:
-        raise UsageError(f"jobs (--jobs) is at least 1, not {jobs}")
-    if not (time_limit is None or time_limit > 0):
-        raise UsageError(f"time_limit (--time-limit) is above zero, not {time_limit}")
+    for name, value in {"jobs (--jobs)": jobs, "time_limit (--time-limit)": time_limit}.items():
+        if not (value is None or value > 0):
+            raise UsageError(f"{name} is above zero, not {value}")
     known = ledger.known(pairs.items()) if ledger else {}
     for each in known.items():
         done.put(each)
@@ -122,18 +121,14 @@ def outcomes(
             if progress is not None:
                 remains = (time.monotonic() - begin) / count * (len(pairs) - count)
                 progress(f"{remains / 60:.0f} min left", count, len(pairs))
-            yield _with_older(found, model, pairs[model]) if reads == 1 else found
+            target = pairs[model] if reads == 1 and not found.written else None
+            with suppress(OSError):  # there is no older file in the place of a result
+                if target and not target.samefile(model):
+                    found = replace(found, older=str(target))
+            yield found
     finally:
         end()
         atexit.unregister(end)
-
-
-def _with_older(found: FileOutcome, model: Path, target: Path | None) -> FileOutcome:
-    """The outcome, with the file that lies where the result would if none was written."""
-    with suppress(OSError):  # there is no such file
-        if target and not found.written and not target.samefile(model):
-            return replace(found, older=str(target))
-    return found
 
 
 def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> FileOutcome:

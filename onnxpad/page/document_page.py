@@ -111,17 +111,14 @@ def _figure(figure: Figure) -> Html:
 
 def _text(text: str) -> Html:
     """A text, with its marks as badges, or as words that stand out."""
-    return join(_spans(text.replace(UNBREAKABLE, " ")), "")
-
-
-def _spans(text: str) -> Iterator[Html]:
-    *marks, rest = MARKED.split(text)
+    told = list[Html]()
+    *marks, rest = MARKED.split(text.replace(UNBREAKABLE, " "))
     for plainly, number, marked in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         role = ROLES[number]
         kind = role if role in {"strong", "faint", "command"} else f"badge {role}"
         tag = "code" if role == "command" else "span"
-        yield from (esc(plainly), el(tag, esc(marked), class_=kind))
-    yield esc(rest)
+        told += esc(plainly), el(tag, esc(marked), class_=kind)
+    return join([*told, esc(rest)], "")
 
 
 def _cell(cell: Cell) -> Html:

@@ -76,7 +76,7 @@ class Configured(Struct, frozen=True):
 
 WORST = (70, 3, 2, 4, 5, 1, 0)
 """Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
-_EXIT_CODES = {"failed": 3, "invalid": 3, "nothing compared": 5}
+_EXIT_CODES = {"failed": 3, "invalid": 3, "not matched": 3, "nothing compared": 5}
 """The exit codes of outcomes, unless that is 0."""
 
 
@@ -158,6 +158,7 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
         warnings: What could not be used or worked out, in one line each.
         config: The configuration that held; None for a call, or if there is none.
         html: Path of the page written; empty if none was asked for.
+        seconds: Wall time; 0 where it is not measured.
         delivery: What was done with the result.
     """
 
@@ -165,6 +166,7 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     config: Configured | None = None
     html: str = ""
+    seconds: float = 0.0
     delivery: Delivery = Delivery(in_memory=True)
 
     @property
@@ -187,7 +189,6 @@ class FixReport(Noted, frozen=True):
         undone: Rewrites that were undone because they could not be proved or their probe differed.
         validation: The result of running both models; None without, and if nothing was changed.
         counts: The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after.
-        seconds: Wall time.
         barred: Rewrites that were taken back because the model failed the validation with them.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         ranges: The ranges given, as `height 32..1024 in steps of 32`; recorded if they are needed.
@@ -204,7 +205,6 @@ class FixReport(Noted, frozen=True):
     undone: tuple[Finding, ...]
     validation: Validation | None
     counts: tuple[Counts, Counts]
-    seconds: float
     barred: tuple[Finding, ...] = ()
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
@@ -433,7 +433,6 @@ class MatchReport(Noted, frozen=True):
         reference: Where the reference came from.
         inputs: Where the inputs came from; empty if the reference has them.
         matching: The verdict with all that was found and tried.
-        seconds: Wall time.
     """
 
     command = "match"
@@ -441,12 +440,11 @@ class MatchReport(Noted, frozen=True):
     reference: str
     inputs: str
     matching: Matching
-    seconds: float
 
     @property
-    def exit_code(self) -> int:
-        """0 if the model reproduces the reference, as it was or as changed, else 3."""
-        return 0 if self.matching.outcome in {"matched", "matches already"} else 3
+    def outcome(self) -> str:
+        """`matched`, `matches already` or `not matched`."""
+        return self.matching.outcome
 
 
 class RepadReport(Noted, frozen=True):
@@ -460,7 +458,6 @@ class RepadReport(Noted, frozen=True):
         unchanged: Those whose padding stays, with the reason.
         difference: How much the outputs change.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
-        seconds: Wall time.
     """
 
     command = "repad"
@@ -471,7 +468,6 @@ class RepadReport(Noted, frozen=True):
     unchanged: tuple[Unchanged, ...]
     difference: Difference
     declared: Mapping[str, tuple[int | str | None, ...]]
-    seconds: float
 
     @property
     def failure(self) -> str:
@@ -498,7 +494,6 @@ class ValidationResult(Noted, Judged, frozen=True):
         providers: The execution providers that were used, by the runtime's names.
         validation: The verdict with all its figures.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
-        seconds: Wall time.
         next: The command that looks for the padding that reproduces the reference; else empty.
         proof: The proof that both compute the same at more sizes than were run, if there is one.
     """
@@ -511,7 +506,6 @@ class ValidationResult(Noted, Judged, frozen=True):
     providers: tuple[str, ...]
     validation: Validation
     unproven: tuple[str, ...]
-    seconds: float
     next: str = ""
     proof: Decision | None = None
 
@@ -538,14 +532,12 @@ class ProveReport(Noted, frozen=True):
         original: Path of the original model, as given.
         rewritten: Path of the rewritten model.
         verdict: Whether they compute the same, with what that rests on.
-        seconds: Wall time.
     """
 
     command = "prove"
     original: str
     rewritten: str
     verdict: Decision
-    seconds: float
 
     @property
     def exit_code(self) -> int:

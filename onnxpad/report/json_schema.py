@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
@@ -36,11 +35,6 @@ _PARTS = {
     range: defstruct("Range", [(name, int) for name in ("first", "last", "step")]),
     object: Any,
 }
-
-
-def schema_json() -> str:
-    """The schema of all reports as text, with a newline at the end."""
-    return json.dumps(schema(), indent=2) + "\n"
 
 
 def schema() -> dict[str, Any]:

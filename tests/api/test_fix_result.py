@@ -96,7 +96,7 @@ def test_the_outcome_is_that_of_the_graph_and_its_verdict(
     changed: bool, verdict: Validation | None, outcome: str
 ) -> None:
     counts = (Counts(), Counts())
-    report = FixReport("m", Options(), changed, True, (), (), (), verdict, counts, 0.0)
+    report = FixReport("m", Options(), changed, True, (), (), (), verdict, counts)
     assert report.outcome == outcome
 
 

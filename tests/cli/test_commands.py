@@ -401,7 +401,7 @@ class TestCheck:
             result = onnxpad_runs("check", *given)
             assert (result.exit_code, api.asked) == (2, [])
             assert error_line(result)
-        assert "1 folder without a model" in result.stdout
+        assert "1 unreadable" in result.stdout
 
     def test_names_of_models_are_no_control_codes(
         self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -528,7 +528,7 @@ STUBBED = """
         def save(self, path, **options):
             return ()
     result = Fixed(
-        "model", Options(), True, True, (change,) * 20, (), (), None, (Counts(), Counts()), 0.0
+        "model", Options(), True, True, (change,) * 20, (), (), None, (Counts(), Counts())
     )
     def fix(*args, progress, **options):
         if progress is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli.output import explained, is_painted, tell_as_json, wants_json, write
+from onnxpad.cli.output import explained, is_painted, tell_as_json, write
 from onnxpad.errors import ModelError, OutputError, UsageError
 from tests.support.rows import each_row
 
@@ -54,7 +54,6 @@ def test_colours_are_for_terminals_that_want_them(
 def test_a_failure_is_told_as_json_where_that_is_asked_for(
     words: list[str], json: bool, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert wants_json(words) is json
     tell_as_json(("usage", "no\nsuch", 2), words)
     out, _ = capsys.readouterr()
     if json:

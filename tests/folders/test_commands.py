@@ -235,7 +235,6 @@ def test_a_result_in_the_place_of_another_is_told() -> None:
     for folder, is_other in (("in/a", False), ("in/a", False), ("other", True)):
         found = onnxpad_runs("fix", folder, "-o", "night", "--no-validate").stdout
         assert found.count("held something else") == is_other, folder
-        assert ("Held something else before: night/same.onnx" in found) == is_other
     assert data("fix", "in/a", "-o", "night")["files"][0]["replaced"] is True
 
 
@@ -383,20 +382,20 @@ def test_validate_two_trees() -> None:
     [
         ("fix in --diff", "--diff is not for a run over many"),
         ("fix in --in-place -o out", "exclude each other"),
-        ("fix in --jobs 0", "jobs (--jobs) is at least 1, not 0"),
+        ("fix in --jobs 0", "jobs (--jobs) is above zero, not 0"),
         ("check in --time-limit nan", "time_limit (--time-limit) is above zero, not nan"),
         ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
         ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
-        ("check in --jobs 2 --format sarif", "goes without --jobs, --time-limit and --resume"),
+        ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
         ("fix in -o in", "in is in --output; name another folder, or --in-place"),
         ("show in", "in is a folder; name a model (fix, check, validate take folders)"),
         ("check in --fail-on eror", "names no code; did you mean 'error'?"),
-        ("fix in -o out.onnx", "is the name of a model; several"),
-        ("fix in/a in/b/../a in/b -o in/open.onnx", "is a file; several models"),
+        ("fix in -o out.onnx", "out.onnx names a file; several models"),
+        ("fix in/a in/b/../a in/b -o in/open.onnx", "in/open.onnx names a file; several"),
     ],
 )
 def test_what_is_refused(words: str, said: str) -> None:

@@ -203,7 +203,7 @@ def test_odd_files_are_outcomes_and_kept() -> None:
         (["in/a/same.fixed.onnx"], {}, UsageError, "same.fixed.onnx: there is no"),
         (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "of two models, in"),
         (["in"], {"output": "o", "in_place": True}, UsageError, "exclude each other"),
-        (["in"], {"output": "in/plain.onnx"}, OutputError, "in/plain.onnx: is a file"),
+        (["in"], {"output": "in/plain.onnx"}, OutputError, "in/plain.onnx names a file"),
         (["in"], {"style": "x"}, UsageError, "unknown style"),
         (["in"], {"select": "PAD9999"}, UsageError, "names no code"),
         (["in"], {"stile": "pad"}, TypeError, "did you mean 'style'?"),

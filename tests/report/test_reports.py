@@ -305,6 +305,6 @@ class TestValidated:
 
 def test_nothing_compared_stands_at_the_top() -> None:
     found = not_validated("no kernel")
-    report = ValidationResult("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
+    report = ValidationResult("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",))
     assert (report.outcome, report.exit_code) == ("nothing compared", 5)
     assert json.loads(json_of(report))["outcome"] == "nothing compared"

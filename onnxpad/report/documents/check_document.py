@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -68,12 +67,10 @@ def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
 
 def _severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
-    failed = [os.path.isdir(file.path) for file in report.files if file.error]  # noqa: PTH112
-    empty, unreadable = sum(failed), len(failed) - sum(failed)
+    unreadable = sum(bool(file.error) for file in report.files)
     found = {each: report.count(each) for each in reversed(Severity)}
     told = [marked(counted(count, each), each) for each, count in found.items() if count]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
-    told += [marked(f"{counted(empty, 'folder')} without a model", "error")] * bool(empty)
     return ", ".join(told or [marked("nothing found", "good")])
 
 

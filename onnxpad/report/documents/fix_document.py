@@ -154,7 +154,10 @@ def _trust(report: FixReport) -> Iterator[str]:
         said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
-        yield f"{marked('Proved', 'good')}: {_proved(report)}"
+        many = counted(_nodes(report.changes), "changed operator")
+        sizes = few(dict.fromkeys(shown(e.certificate.sizes) for e in report.changes), 3, "; ")
+        told = f"to read the same values as before: {many}, for {sizes}"
+        yield f"{marked('Proved', 'good')} {told}"
     if (found := report.validation) is None:
         if report.changes and not report.validate:
             yield marked("Not validated (--no-validate)", "warning")
@@ -166,13 +169,6 @@ def _trust(report: FixReport) -> Iterator[str]:
     elif found.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(found)}"
     yield from warned(found.warnings)
-
-
-def _proved(report: FixReport) -> str:
-    many = _nodes(report.changes)
-    reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
-    sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
-    return f"{reads} the same values as before, for {few(sizes, 3, '; ')}"
 
 
 def _compared(found: Validation) -> str:

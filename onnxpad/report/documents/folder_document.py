@@ -33,8 +33,6 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
     ending += configurations((each.path, each.config) for each in files)
-    if replaced := [each.written[0] for each in files if each.replaced]:
-        ending += warned([few(replaced, most)], "Held something else before")
     if report.others:
         ending += warned([few(report.others, most)], OTHERS)
     for option, count in Counter(e.next for e in files if e.next).most_common(1):

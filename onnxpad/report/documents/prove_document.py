@@ -6,7 +6,7 @@ from onnxpad.errors import and_list
 from onnxpad.proving.pairs import Counterexample
 from onnxpad.report import ProveReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
-from onnxpad.report.documents.validate_document import proved
+from onnxpad.report.documents.validate_document import both, proved
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, first_rows, remarks, shown
 
@@ -22,7 +22,8 @@ def prove_document(report: ProveReport, view: View = "brief") -> Document:
     told += f"; {counted(found.runs, 'run')} agreed" * bool(found.runs)
     head: list[Block] = [f"{report.seconds:.1f} s", *remarks(report)]
     seen: list[Block] = [Pairs(_told(found.counterexample))] if found.counterexample else []
-    rows = [(_where(each.original, each.rewritten), shown(each.reason)) for each in found.regions]
+    regions = [(both([e.original or "?", e.rewritten or "?"]), e.reason) for e in found.regions]
+    rows = [(place, shown(reason)) for place, reason in regions]
     most = None if view == "full" else _REGIONS
     open_ = Group(f"Open: {counted(len(rows), 'region')}", first_rows(["", ""], rows, most))
     return Document.of("prove", models, told, head, Group("Counterexample", seen), open_)
@@ -38,8 +39,3 @@ def _told(found: Counterexample) -> list[tuple[str, str]]:
         "begins at": found.where,
     }
     return [(name, shown(text)) for name, text in rows.items() if text]
-
-
-def _where(original: str, rewritten: str) -> str:
-    both = dict.fromkeys(shown(each) or "?" for each in (original, rewritten))
-    return " and ".join(both)

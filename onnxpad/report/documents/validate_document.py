@@ -41,7 +41,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         return inputs, run.provider, run.optimisation, run.subject, run.against, run.note
 
     runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
-    rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
+    rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), both(e.by_axis)) for e in found.padding]
     padding: list[Block] = [Picture(each.sites) for each in found.padding[:1]]
     padding += first_rows(["", ""], rows, OUTPUTS_A_RUN)
     differs = f"Padding differs: {counted(len(rows), 'operator')}"
@@ -138,11 +138,11 @@ def _difference(found: Divergence) -> Block:
     kind = f", {seen.dtype} {seen.shape}" * bool(seen.dtype)
     rows = [
         ("tensor", f"{shown(repr(found.tensor))}{kind}"),
-        ("computed by", _both(found.producers)),
-        ("attributes", _both([each or "none" for each in found.attributes])),
-        ("reads", _both([*map(", ".join, found.inputs)])),
+        ("computed by", both(found.producers)),
+        ("attributes", both([each or "none" for each in found.attributes])),
+        ("reads", both([*map(", ".join, found.inputs)])),
         *(("which differ", shown(each)) for each in found.operands),
-        ("worst", f"{_both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
+        ("worst", f"{both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
         ("difference", ", ".join(figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
         ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
@@ -151,7 +151,8 @@ def _difference(found: Divergence) -> Block:
     return Pairs([row for row in rows if row[1]])
 
 
-def _both(pair: Sequence[str]) -> str:
+def both(pair: Sequence[str]) -> str:
+    """What two models have, the original first."""
     before, after = map(shown, pair)
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 

@@ -5,7 +5,7 @@ import pytest
 from onnxpad.finding import Finding, Severity
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci.github import MOST, check_github
+from onnxpad.report.ci import MOST, check_github
 from tests.support import MODELS, onnxpad_runs
 
 

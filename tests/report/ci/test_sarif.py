@@ -15,8 +15,7 @@ import onnxpad
 from onnxpad.finding import Finding, Location, Page, Severity
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import sarif
-from onnxpad.report.ci.sarif import check_sarif
+from onnxpad.report.ci import check_sarif
 from onnxpad.rewrite.registry import catalogue
 from tests.support import MODELS, onnxpad_runs
 from tests.support.rows import each_row
@@ -202,7 +201,7 @@ def test_every_page_can_be_a_rule() -> None:
 def test_a_long_description_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     title = "t" * 2000
     page = Page("ACME001", Severity.ERROR, title, f"{title}\n\n    an example\n\nlong {title}")
-    monkeypatch.setattr(sarif, "catalogue", lambda: {"ACME001": page})
+    monkeypatch.setattr("onnxpad.rewrite.registry.catalogue", lambda: {"ACME001": page})
     finding = Finding("ACME001", Severity.INFO, "n", "Op", "", "why")
     (rule,) = checked(FileReport("m", (finding,)))["tool"]["driver"]["rules"]
     assert rule["shortDescription"]["text"] == "t" * 1024

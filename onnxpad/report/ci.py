@@ -1,4 +1,7 @@
-"""The report of `check` as SARIF 2.1.0, for code scanning."""
+"""The report of `check` in the formats that CI systems read: annotations of GitHub, and SARIF.
+
+They name files relative to the working folder, so that a report is the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,69 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from onnxpad import __version__
-from onnxpad.errors import place_in
+from onnxpad.errors import and_list, counted, place_in
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import relative
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.text import labelled, shown
-from onnxpad.rewrite.registry import catalogue
 
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_LEVELS = {**_COMMANDS, Severity.INFO: "note"}
+MOST = 10
+"""Annotations of one level that GitHub takes from a step."""
 _LONGEST = 1024  # characters of a description that GitHub takes
+
+
+def relative(path: str) -> str:
+    """A path as seen from the working folder, with `/` between its parts."""
+    with suppress(ValueError):  # Windows: it is on another drive
+        return os.path.relpath(path).replace(os.sep, "/")
+    return Path(path).name
+
+
+def check_github(report: CheckReport, *, quiet: bool = False) -> str:
+    """Workflow commands, errors first, and one line with the number of those that do not fit.
+
+    If it is to be `quiet`, only what fails the check is told.
+    """
+    told = [each for file in report.files for each in _annotations(file, report, quiet=quiet)]
+    lines, left = list[str](), list[str]()
+    for level, command in _COMMANDS.items():
+        found = [text for severity, text in told if severity is level]
+        lines += (f"::{command} {text}" for text in found[:MOST])
+        left += [counted(len(found) - MOST, level)] * (len(found) > MOST)
+    if left:
+        lines.append(f"GitHub shows {MOST} of each level a step; not shown: {and_list(left)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotations(
+    file: FileReport, report: CheckReport, *, quiet: bool
+) -> Iterator[tuple[Severity, str]]:
+    """The annotations of a file, each with its level and without its command."""
+    place = f"file={_property(shown(relative(file.path)))}"
+    for level, text in file.remarks:
+        if level is not Severity.INFO:
+            yield level, f"{place}::{_data(shown(text.replace(file.path, relative(file.path))))}"
+    for each in file.failing(report.fail_on) if quiet else file.findings:
+        title = _property(f"{each.code} {labelled(each)}")
+        yield each.severity, f"{place},title={title}::{_data(finding_text(each))}"
+
+
+def _data(text: str) -> str:
+    """A text behind the command, as GitHub reads it."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """A value among the properties of a command."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def check_sarif(report: CheckReport) -> str:
@@ -29,6 +81,8 @@ def check_sarif(report: CheckReport) -> str:
     A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
     the others, are notifications of the run.
     """
+    from onnxpad.rewrite.registry import catalogue  # the passes take long to import
+
     files, pages = report.files, catalogue()
     codes = sorted({each.code for file in files for each in file.findings})
     rules = [_rule(code, pages.get(code)) for code in codes]
