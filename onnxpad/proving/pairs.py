@@ -26,8 +26,7 @@ from onnxpad.proving.plain import COMMUTING, Array, Constants, first_like, great
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, Call, frozen
 
-_RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-_KEEPING = _RESHAPING | {"Cast", "CastLike", "Expand", "Tile"}
+_KEEPING = {"Cast", "CastLike", "Expand", "Flatten", "Reshape", "Squeeze", "Tile", "Unsqueeze"}
 """Operators that give their data back where neither its shape nor its type changes."""
 _ULPS = 4.0  # that a weight may be from the one that was computed anew, of its channel's greatest
 _NAMED = 6  # parts at least has the key of a step that its operator and its version tell

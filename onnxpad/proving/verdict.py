@@ -43,7 +43,6 @@ _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
 _Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
-_Sources: TypeAlias = tuple[Source, Source]
 _Drawn: TypeAlias = tuple[Draw, dict[str, int]]
 
 
@@ -83,7 +82,7 @@ def decide(
     looking.start()
     with pool.limited(time_limit):
         proof, domain = _proof(models, folders, names, domain, trust, end)
-    is_disputed = _is_disputed(proof, trust)
+    is_certain = not _is_disputed(proof, trust)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"
         proof = _open(said, "assumption-refused")
@@ -91,7 +90,7 @@ def decide(
     if runs and proof.verdict != "proved" and search.found is None:
         search.look(math.inf, end)
     told = (search.why,) * bool(search.why)
-    if search.found is not None and not is_disputed:
+    if search.found is not None and is_certain:
         return Decision("refuted", counterexample=search.found, runs=search.runs, notes=notes)
     if proof.verdict == "undecided":
         return replace(proof, assumptions=(), runs=search.runs, notes=(*notes, *told))
@@ -146,9 +145,7 @@ def _aligned(
         if ours.keys() == theirs.keys():
             continue
         if [*ours.values()] != [*theirs.values()]:
-            raise UsageError(
-                f"the {what}s of both models have other names, and differ in number or type"
-            )
+            raise UsageError(f"the {what}s have other names, and differ in number or type")
         found |= zip(theirs, ours, strict=True)
         notes.append(f"{what}s of other names are the same in their order")
     return found, tuple(notes)
@@ -199,7 +196,9 @@ class _Search:
     runs = 0
     why = ""
 
-    def __init__(self, sources: _Sources, names: Names, draws: Iterator[_Drawn]) -> None:
+    def __init__(
+        self, sources: tuple[Source, Source], names: Names, draws: Iterator[_Drawn]
+    ) -> None:
         """Takes the original's names of what has others in the rewritten model; runs nothing."""
         self._sources, self._draws = sources, draws
         self._theirs = {ours: name for name, ours in names.items()}
@@ -255,6 +254,11 @@ class _Search:
                 return None
             ours, theirs = (Graph.from_proto(read_proto(each)) for each in self._sources)
             where = culprit(replace(told, padding=tuple(padding_differences(ours, theirs))))
+            for name, data in fed.feeds.items():
+                ours.declare(name, data.shape)
+            shape, joins = Analysis(ours).shape, (e for e in ours.nodes if e.op == "Concat")
+            if any(all(map(shape, e.inputs)) and not shape(e.outputs[0]) for e in joins):
+                return None  # onnxruntime joins empty tensors to any, and leaves some unwritten
         return Counterexample(fed.label, sizes, found.output, found.detail, where, fed.feeds)
 
 

@@ -273,6 +273,15 @@ def test_what_was_folded_is_an_assumption() -> None:
     assert onnxpad.prove(*alike).verdict.assumptions == ()
 
 
+def test_where_an_empty_tensor_fits_no_other_nothing_is_refuted() -> None:
+    held = "int64[1] zero = {0}, int64[1] last = {2}, float two = {2}, float three = {3}"
+    join = "e = Slice (x, zero, zero, last) j = Concat <axis = 1> (x, e) y = Mul (j, NAME)"
+    models = pair(
+        join.replace("NAME", "two"), join.replace("NAME", "three"), held, "float[1, 1, 2] x"
+    )
+    assert onnxpad.prove(*models).verdict.verdict == "undecided"
+
+
 def test_nodes_that_nothing_reads_have_to_run() -> None:
     dead = "s = Constant <value_ints = [1]> () d = Reshape (x, s) y = Relu (x)"
     models = pair("y = Relu (x)", dead, W)
