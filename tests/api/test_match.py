@@ -412,6 +412,7 @@ def test_a_size_is_told_that_parts_what_fits_the_recorded_ones() -> None:
         assert found.outcome == ("matched" if meant is theirs else "matches already")
         told = found.matching.rivals, {*found.matching.further.values()}
         assert told == ((("tensorflow",), {size}) if size else ((), set()))
+        assert not any(each.pytorch for each in found.changes)  # of 17 and 18 alike
 
 
 def test_what_tells_nothing_is_not_searched() -> None:

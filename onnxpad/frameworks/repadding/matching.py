@@ -361,13 +361,14 @@ class _Task:
                 changed.append(site.node)
                 answers = answers_of(site, sizes or site.sizes, was, padding)
                 had = sites.described(was, before[place] if before else (), site.windows)
-                now = sites.described(padding, sizes, site.windows)
+                is_one = len({each[place] for each in self._sizes[self._point].values()}) == 1
+                now = sites.described(padding, sizes if is_one else (), site.windows)
                 pytorch, keras, parting = self._written(place, padding)
                 how = option.name, attributes(padding), pytorch, keras, answers, parting
                 yield Repadded(site.label, site.node.op, had, now, *how)
 
     def _written(self, place: int, padding: Padding) -> tuple[str, str, tuple[str, ...]]:
-        """How PyTorch and Keras write a padding at the sizes recorded.
+        """How PyTorch and Keras write a padding at all sizes recorded; empty if not in one line.
 
         And the conventions that compute the same there, and not at all open sizes.
         """
@@ -376,11 +377,14 @@ class _Task:
             return "", "", ()
         grouped = site.node.attrs.get("group", 1) != 1
         here = [Question(op, sizes, site.windows, grouped=grouped) for sizes in every]
-        lines = written(here[0], answer_of(padding, here[0]), names := alike(padding, here))
+        names = alike(padding, here)
+        told = [written(each, answer_of(padding, each), names) for each in here]
+        lines = [{each[kind] for each in told} for kind in ("pytorch", "keras")]
+        torch, keras = ("".join(each) * (len(each) == 1) for each in lines)
         pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
         sizes = [now if isinstance(size, int) else size for size, now in pairs]
         holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
-        return lines["pytorch"], lines["keras"], tuple(e for e in names if e not in holds)
+        return torch, keras, tuple(e for e in names if e not in holds)
 
     def undecided(self, result: Matching) -> Matching:
         """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell."""
