@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,11 +147,14 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
 
     for argument in arguments:
         models, before = [argument], len(found)
-        if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
+        if has_magic(str(argument)) and not os.path.lexists(argument):
+            fits = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
+            models = [e for e in fits if e.suffix == ".onnx" and not str(e).endswith(RESULT)]
+        elif os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             below = models_below(argument, unread)
             models = [Path(each) for each in below if not each.endswith(RESULT)]
         if not models and len(found) == before:
-            found.setdefault(argument, ModelError("no .onnx file in this folder"))
+            found.setdefault(argument, ModelError("there is no .onnx file here"))
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found

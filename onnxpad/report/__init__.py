@@ -281,7 +281,7 @@ class FileReport(Noted, frozen=True):
         return said + [(Severity.INFO, each) for each in self.notes]
 
     def failing(self, fail_on: str | Sequence[str] = Severity.WARNING) -> tuple[Finding, ...]:
-        """The findings at or above a severity, or of codes or prefixes of codes; with commas, both.
+        """The findings at or above a severity, or of codes or their prefixes, but for infos.
 
         What a configuration that holds for this file says goes before what is given. What only
         tells which conventions fit has no severity here. Raises UsageError for other words.
@@ -296,8 +296,9 @@ class FileReport(Noted, frozen=True):
         codes = tuple({*asked} - {*Severity})
 
         def fails(found: Finding) -> bool:
+            is_named = found.code.startswith(codes) and found.severity is not Severity.INFO
             is_told = found.reason_code == Reason.CONVENTION_TOLD
-            return found.code.startswith(codes) or (found.severity.rank >= least and not is_told)
+            return is_named or (found.severity.rank >= least and not is_told)
 
         return tuple(filter(fails, self.findings))
 
