@@ -59,6 +59,11 @@ _OTHERS = ("PAD70", "PAD9")
 
 These are its protection, its spelling, and what is wrong whatever padding it has.
 """
+_MENDS = {
+    Reason.NOT_CERTIFIED: "; if it is right all the same, write it in the model, and validate that",
+    Reason.WITHOUT_END: "; perhaps a pass of onnxpad writes it back: select yours alone",
+}
+"""What one may do where a change of a user's pass is undone, by the reason."""
 
 
 class RunResult(Struct, frozen=True):
@@ -422,7 +427,8 @@ class Editor:
             self.made.append(self.commit(pass_, match, mark))
         except Exception as error:  # whatever a user's pass raises, or leads to
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
-            said = f"undone: {why}{_wrote(graph, mark) * is_own(pass_)}"
+            more = f"{_wrote(graph, mark)}{_MENDS.get(why.code, '')}" * is_own(pass_)
+            said = f"undone: {why}{more}"
             graph.rollback(mark)
             self.prover.undo()
             told, brief = kept_back(match.finding, why.code, said), said * is_own(pass_)
