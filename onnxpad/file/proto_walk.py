@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -153,6 +154,21 @@ def unfolds(model: onnx.ModelProto) -> str:
         f"its functions would unfold to {count:,} nodes, since onnxruntime puts a function in the "
         f"place of every call, and no more than {MOST_NODES:,} are tried"
     )
+
+
+def with_bodies(*models: onnx.ModelProto) -> list[onnx.ModelProto]:
+    """Models with the specification's bodies in place of operators that not all have; or none.
+
+    None too where onnx cannot do that: its older releases do not, nor for functions of a model.
+    """
+    found = [{each.op_type for each in walked(e.graph.node) if not each.domain} for e in models]
+    alone = [("", op) for op in sorted(set[str]().union(*found)) if not all(op in e for e in found)]
+    with suppress(Exception):  # such as models of more than 2 GiB
+        from onnx.inliner import inline_selected_functions as inline
+
+        if alone and not any(each.functions for each in models):
+            return [inline(each, alone, inline_schema_functions=True) for each in models]
+    return []
 
 
 def unfolded(model: onnx.ModelProto) -> int:

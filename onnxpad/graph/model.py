@@ -495,6 +495,23 @@ def described(schema: onnx.defs.OpSchema) -> Schema:
     )
 
 
+@cache
+def first_like(op: str, version: int) -> int:
+    """The first version of an operator that is specified in the same words, for fewer types."""
+    before = schema_of(op, version - 1)[0]
+    is_like = before and _words(op, before) == _words(op, version)
+    return first_like(op, before) if is_like else version
+
+
+def _words(op: str, version: int) -> tuple[object, ...]:
+    schema = onnx.defs.get_schema(op, version, "")
+    parts: list[Any] = [*schema.inputs, *schema.outputs, *schema.attributes.values()]
+    usual = (str(getattr(each, "default_value", "")) for each in parts)
+    told = sorted((e.name, e.description, value) for e, value in zip(parts, usual, strict=True))
+    doc = (schema.doc or "").partition("(Opset 14 change): Extend supported types")[0].strip()
+    return doc, told, described(schema)[1:]
+
+
 def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> list[int]:
     places = enumerate(parameters)
     return [place for place, each in places if each.option != _Parameter.Single]

@@ -18,11 +18,11 @@ from onnxpad.facts.engine import passed_to_body
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.model import schema_of
+from onnxpad.graph.model import first_like, schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE, Reader
 from onnxpad.proof.refine import Facts, Found, Pair, ruled
 from onnxpad.proof.term import Applied, DiffersError, Equal, Source, Stepped, Term, Terms
-from onnxpad.proving.plain import COMMUTING, Array, Constants, first_like, greatest
+from onnxpad.proving.plain import COMMUTING, Array, Constants, greatest
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.semantics.rows import INTEGERS, Call, frozen
 

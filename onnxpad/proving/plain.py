@@ -27,7 +27,6 @@ from onnx.numpy_helper import from_array, to_array
 from onnxpad.errors import ModelError
 from onnxpad.file.external import internal, reference
 from onnxpad.file.proto_walk import bodies, normal_domain, walked
-from onnxpad.graph.model import described, schema_of
 from onnxpad.proof.read import ALIKE_BY_CHANCE
 from onnxpad.runtimes.sessions import answers
 from onnxpad.validation.draw import constant_of, inlined
@@ -375,22 +374,6 @@ def _defaults(op: str, domain: str, opset: int) -> dict[str, bytes]:
     attributes = onnx.defs.get_schema(op, opset, domain).attributes
     usual = {name: each.default_value for name, each in attributes.items()}
     return {name: _exact(each) for name, each in usual.items() if each.type}
-
-
-@cache
-def first_like(op: str, version: int) -> int:
-    """The first version of an operator that is specified in the same words, for fewer types."""
-    before = schema_of(op, version - 1)[0]
-    is_like = before and _words(op, before) == _words(op, version)
-    return first_like(op, before) if is_like else version
-
-
-def _words(op: str, version: int) -> tuple[object, ...]:
-    schema = onnx.defs.get_schema(op, version, "")
-    parts: list[Any] = [*schema.inputs, *schema.outputs, *schema.attributes.values()]
-    told = sorted((each.name, each.description) for each in parts)
-    doc = (schema.doc or "").partition("(Opset 14 change): Extend supported types")[0].strip()
-    return doc, told, described(schema)[1:], _defaults(op, "", version)
 
 
 def _affine(

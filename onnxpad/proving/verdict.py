@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from onnxpad.errors import RUNTIME, ModelError, OnnxpadError, UsageError, shortened
 from onnxpad.facts import OPEN_SIZES, Analysis
 from onnxpad.facts.feasible import SizeDomain, analysed_domains
+from onnxpad.file.proto_walk import with_bodies
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.inventory import padding_differences
@@ -42,7 +43,7 @@ _NUDGED, _NUDGE = 3, 16  # how often inputs are moved by about so many units in 
 _SEARCHING = 120.0  # seconds for which a difference is looked for
 _DEAD = "nodes of the rewritten model that nothing reads run"
 _DISPUTED = {Reason.ENGINES_DISAGREE.value, Reason.AUTO_PAD_AND_PADS.value}
-_Models: TypeAlias = tuple[onnx.ModelProto, onnx.ModelProto]
+_Models: TypeAlias = Sequence[onnx.ModelProto]
 _Drawn: TypeAlias = tuple[Draw, dict[str, int]]
 
 
@@ -81,7 +82,11 @@ def decide(
     looking = Thread(target=search.look, args=(_CONFIRMED * runs, end), daemon=True)
     looking.start()
     with pool.limited(time_limit):
-        proof, domain = _proof(models, folders, names, domain, trust, end)
+        given = folders, names, domain, trust, end
+        proof, domain = _proof(models, *given)
+        if proof.verdict != "proved" and (written_out := with_bodies(*models)):
+            again, _ = _proof(written_out, *given)
+            proof = again if again.verdict == "proved" else proof
     is_certain = not _is_disputed(proof, trust)
     if strict and (notes or proof.assumptions):
         said = f"the proof rests on an assumption: {(*notes, *proof.assumptions)[0]}"

@@ -241,6 +241,12 @@ def test_other_opsets_are_compared_where_they_say_the_same() -> None:
     assert decide(*models, runs=False).verdict == "proved"
 
 
+def test_an_operator_is_what_its_specification_writes_out() -> None:
+    for alpha, verdict in ((0.16666667, "proved"), (0.2, "refuted")):
+        written = f"h = HardSigmoid <alpha = {alpha}, beta = 0.5> (x) y = Mul (x, h)"
+        assert onnxpad.prove(*pair("y = HardSwish (x)", written, W)).verdict.verdict == verdict
+
+
 def test_a_sparse_initializer_is_a_dense_one() -> None:
     node = "y = MatMul (x, w)"
     dense, sparse = pair(node, node, "float[2, 2] w = {0, 3, 0, 1}", "float[n, 2] x")
