@@ -131,8 +131,8 @@ class Options(Struct, frozen=True, kw_only=True):
     @property
     def targets(self) -> tuple[str, ...]:
         """The targets as they were named, each once."""
-        given = (self.target,) if self.target and isinstance(self.target, str) else self.target
-        return tuple(dict.fromkeys(map(str, given)))
+        given = (self.target,) if isinstance(self.target, str) else self.target
+        return tuple(dict.fromkeys(map(str, filter(None, given or ()))))
 
     @property
     def is_for_targets(self) -> bool:

@@ -37,14 +37,12 @@ def relative(path: str) -> str:
 
 
 def check_github(report: CheckReport, *, quiet: bool = False) -> str:
-    """Workflow commands, errors first, and one line with the number of those that do not fit.
-
-    If it is to be `quiet`, only what fails the check is told.
-    """
+    """Workflow commands: errors and what fails first, alone if `quiet`; a line counts the rest."""
     told = [each for file in report.files for each in _annotations(file, report, quiet=quiet)]
+    told.sort(key=lambda each: not each[2])
     lines, left = list[str](), list[str]()
     for level, command in _COMMANDS.items():
-        found = [text for severity, text in told if severity is level]
+        found = [text for severity, text, _ in told if severity is level]
         lines += (f"::{command} {text}" for text in found[:MOST])
         left += [counted(len(found) - MOST, level)] * (len(found) > MOST)
     if left:
@@ -54,24 +52,25 @@ def check_github(report: CheckReport, *, quiet: bool = False) -> str:
 
 def _annotations(
     file: FileReport, report: CheckReport, *, quiet: bool
-) -> Iterator[tuple[Severity, str]]:
-    """The annotations of a file, each with its level and without its command."""
+) -> Iterator[tuple[Severity, str, bool]]:
+    """The annotations of a file without their commands, with their levels and whether they fail."""
     place = f"file={_property(shown(relative(file.path)))}"
     for level, text in file.remarks:
         if level is not Severity.INFO:
-            yield level, f"{place}::{_data(shown(text.replace(file.path, relative(file.path))))}"
-    for each in file.failing(report.fail_on) if quiet else file.findings:
+            told = _data(shown(text.replace(file.path, relative(file.path))))
+            yield level, f"{place}::{told}", True
+    failing = {*map(id, file.failing(report.fail_on))}
+    for each in (each for each in file.findings if not quiet or id(each) in failing):
         title = _property(f"{each.code} {labelled(each)}")
-        yield each.severity, f"{place},title={title}::{_data(finding_text(each))}"
+        text = f"{place},title={title}::{_data(finding_text(each))}"
+        yield each.severity, text, id(each) in failing
 
 
 def _data(text: str) -> str:
-    """A text behind the command, as GitHub reads it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    """A value among the properties of a command."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
@@ -101,7 +100,6 @@ def check_sarif(report: CheckReport) -> str:
 
 
 def _rule(code: str, page: Page | None) -> dict[str, Any]:
-    """A rule with its page as help; without one where its pass is no longer registered."""
     if page is None:
         return {"id": code}
     paragraphs = (text for text in page.text.split("\n\n")[1:] if text[:1] != " ")

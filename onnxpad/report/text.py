@@ -35,7 +35,7 @@ def for_targets(names: Sequence[str]) -> str:
     """Targets in the versions that they mean, and how these are known; empty without any.
 
     >>> for_targets(["trt", "opencv@4"])
-    ', for tensorrt@10.1 (read; trt means it) and opencv@4.14.0 (run)'
+    ', for tensorrt@10.1 (read, trt means it) and opencv@4.14.0 (run)'
     """
     said = []
     for name in names:
@@ -44,7 +44,7 @@ def for_targets(names: Sequence[str]) -> str:
         with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
             known = "run" if found.measured else "read" if found.cells else "no cell: not known"
-            known += f"; {name} means it" * (name.partition("@")[0].lower() in ALIASES)
+            known += f", {name} means it" * (name.partition("@")[0].lower() in ALIASES)
             name = f"{found.full_name} ({known})"
         said.append(shown(name))
     return f", for {and_list(said)}" if said else ""

@@ -72,6 +72,13 @@ def test_what_does_not_fit_is_counted(warnings: int, infos: int, last: str | Non
     assert told[-1] == (last or told[-1])
 
 
+def test_what_fails_comes_first_of_its_level() -> None:
+    fails = Finding("PAD301", Severity.WARNING, "p", "MaxPool", "a pool", "")
+    file = FileReport("m", (*[finding("warning")] * MOST, fails))
+    first, *_ = check_github(CheckReport(Options(), "PAD301", (file,))).splitlines()
+    assert "title=PAD301 p " in first
+
+
 def test_quiet_tells_what_fails() -> None:
     file = FileReport("m", (finding("info"), finding("warning"), finding("error")))
     assert [line.split()[0] for line in lines(file, quiet=True)] == ["::error", "::warning"]
