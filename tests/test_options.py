@@ -53,7 +53,8 @@ def test_commands_take_each_by_its_name() -> None:
 
 
 def test_a_choice_has_its_value() -> None:
-    assert [Options.of({"target": each}).targets for each in (None, "trt")] == [(), ("trt",)]
+    given: list[Any] = [{"target": None}, {"target": "trt"}]
+    assert [Options.of(each).targets for each in given] == [(), ("trt",)]
     asked = Options.of({"style": "pad", "trust": "spec"})
     assert asked.trust is Trust.SPEC
     names = Options(trust=Trust.NAMES)

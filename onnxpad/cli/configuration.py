@@ -61,7 +61,8 @@ def options_of(
     """
     given, read, out = options_given(asked), cache(_read_in), dict[Path, list[str]]()
     # The configuration of a model is the nearest one.
-    held = {model: next(filter(None, map(read, above(model))), None) for model in models}
+    near = cache(lambda folder: next(filter(None, map(read, above(folder / "model"))), None))
+    held: dict[Path, Read] = {model: near(model.parent) for model in models}
     known = dict(filter(None, held.values()))
     for model in held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}:
         path, keys = held[model] or (Path(), {})

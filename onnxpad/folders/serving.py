@@ -27,7 +27,6 @@ from onnxpad.folders.paths import fixes, models_in, partners
 from onnxpad.options import OptionKeywords, suggesting
 from onnxpad.report import Configured, Delivery, FileOutcome, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
-from onnxpad.rewrite.registry import failing_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError
 
@@ -247,6 +246,8 @@ def check_all(
         OutputError: The outcomes cannot be kept there.
     """
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    from onnxpad.rewrite.registry import failing_of  # it takes long to import
+
     how = {"fail_on": failing_of(fail_on), "convention": convention}
     return over("check", dict.fromkeys(models_in(map(Path, named))), how, options)
 
