@@ -25,7 +25,9 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     """
     files, is_full = report.files, view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [_severities(report), *["--verbose lists what stays"] * ([*shorter] != [*files])]
+    fails = f"{sum(len(e.failing(report.fail_on)) for e in files):,} fail (--quiet lists these)"
+    said = [_severities(report), *[fails] * (report.fail_on not in [*Severity])]  # but codes
+    said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
         said.append(f"{fixable:,} fixable with {fix}")
@@ -39,7 +41,6 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:
-    """A file without padding that merely stays, unless that fails."""
     failing = {*map(id, file.failing(report.fail_on))}
     listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
     return replace(file, findings=tuple(listed))
