@@ -67,7 +67,6 @@ def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
 
 
 def _severities(report: CheckReport) -> str:
-    """The number of findings of each severity, such as `2 warnings, 1 info`."""
     unreadable = sum(bool(file.error) for file in report.files)
     found = {each: report.count(each) for each in reversed(Severity)}
     told = [marked(counted(count, each), each) for each, count in found.items() if count]

@@ -40,7 +40,8 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
     if needing := [each for each in files if each.sizes]:
         where = few((each.path for each in needing), most)
-        sizes = few(dict.fromkeys(size for each in needing for size in each.sizes), most, " ")
+        named = {each.sizes for each in needing}
+        sizes = " ".join(*named) if len(named) == 1 else "--dim or per-file-dim (see --verbose)"
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
     return Document.of(report.ran, "", "", Group("Models" * is_full, lines), ending)
