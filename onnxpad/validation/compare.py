@@ -51,11 +51,12 @@ def compare(
     after: Array,
     tolerance: Tolerance = Tolerance(),
     moved: Sequence[Array] = (),
+    said: str = "became",
 ) -> Comparison:
     """How `after` differs from `before`; `moved` in a channel may move a few times as far.
 
     Floats may differ within the tolerance, other types if one is given explicitly. NaN and
-    infinities must be at the same places.
+    infinities must be at the same places. What is `said` stands between elements that differ.
     """
     shape, dtype, nan = shape_text(before.shape), before.dtype.name, math.nan
     # Of a Loop without iterations the runtime takes the sizes from shape inference, but for axis 0.
@@ -77,7 +78,7 @@ def compare(
         max_abs = nan if special else float(gap.max())
     if not within:
         most, sides = places[worst], f", NaN or infinity on one side in {special} places"
-        detail = f"{a[most]} became {b[most]} at {list(_place(most, before))}"
+        detail = f"{a[most]} {said} {b[most]} at {list(_place(most, before))}"
         detail += f"{sides * bool(special)} ({len(places)} of {a.size} elements differ)"
     with np.errstate(all="ignore"):
         return Comparison(

@@ -117,9 +117,8 @@ class Case(Struct, frozen=True):
         if self.level == "full" and self.against == "original":
             own = self.of("original").outputs
             moved = (value, own[name]) if name in own else ()
-        found = compare(name, value, other, tolerance, moved)
-        are = " in the reference is here " if self.against == "reference" else " became "
-        return replace(found, detail=found.detail.replace(" became ", are), alignment=how)
+        said = "in the reference is here" if self.against == "reference" else "became"
+        return replace(compare(name, value, other, tolerance, moved, said), alignment=how)
 
 
 def does_not_repeat(case: Case, seen: Comparison) -> str:
