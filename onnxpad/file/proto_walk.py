@@ -163,11 +163,12 @@ def with_bodies(*models: onnx.ModelProto) -> list[onnx.ModelProto]:
     """
     found = [{each.op_type for each in walked(e.graph.node) if not each.domain} for e in models]
     alone = [("", op) for op in sorted(set[str]().union(*found)) if not all(op in e for e in found)]
+    if not alone or any(each.functions for each in models):
+        return []
     with suppress(Exception):  # such as models of more than 2 GiB
         from onnx.inliner import inline_selected_functions as inline
 
-        if alone and not any(each.functions for each in models):
-            return [inline(each, alone, inline_schema_functions=True) for each in models]
+        return [inline(each, alone, inline_schema_functions=True) for each in models]
     return []
 
 

@@ -84,7 +84,8 @@ def decide(
     with pool.limited(time_limit):
         given = folders, names, domain, trust, end
         proof, domain = _proof(models, *given)
-        if proof.verdict != "proved" and (written_out := with_bodies(*models)):
+        is_open = proof.verdict != "proved" and time.monotonic() < end
+        if is_open and (written_out := with_bodies(*models)):
             again, _ = _proof(written_out, *given)
             proof = again if again.verdict == "proved" else proof
     is_certain = not _is_disputed(proof, trust)
