@@ -94,6 +94,18 @@ def models_below(folder: Path, unread: Callable[[OSError], object]) -> list[str]
     return found
 
 
+def fitting(argument: Path) -> list[Path] | None:
+    """The models that a pattern such as `a/**/*.onnx` fits, and folders but links; else None."""
+    from glob import glob, has_magic
+
+    if not has_magic(str(argument)) or os.path.lexists(argument):
+        return None
+    fits = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
+    folders = {each: each.is_dir() for each in fits}
+    linked = {each for each, is_folder in folders.items() if is_folder and each.is_symlink()}
+    return [e for e in folders if e not in linked and (folders[e] or e.suffix.lower() == ".onnx")]
+
+
 def source(model: ModelSource, call: str) -> Source:
     """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`."""
     import onnx

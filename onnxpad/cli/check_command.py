@@ -3,14 +3,13 @@
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
-from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import require_sizes, with_sizes
-from onnxpad.arguments import RESULT, models_below
+from onnxpad.arguments import RESULT, fitting, models_below
 from onnxpad.cli import output
 from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
@@ -146,13 +145,13 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
         found[Path(os.fsdecode(error.filename))] = error
 
     for argument in arguments:
-        models, before = [argument], len(found)
-        if has_magic(str(argument)) and not os.path.lexists(argument):
-            fits = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
-            models = [e for e in fits if e.suffix == ".onnx" and not str(e).endswith(RESULT)]
-        elif os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
-            below = models_below(argument, unread)
-            models = [Path(each) for each in below if not each.endswith(RESULT)]
+        models, before, fits = list[Path](), len(found), fitting(argument)
+        for path in [argument] if fits is None else fits:
+            if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where nobody may look
+                below = models_below(path, unread)
+                models += (Path(each) for each in below if not each.endswith(RESULT))
+            elif fits is None or not str(path).endswith(RESULT):
+                models.append(path)
         if not models and len(found) == before:
             found.setdefault(argument, ModelError("there is no .onnx file here"))
         seen = {each.absolute() for each in found}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import cache
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from onnxpad.arguments import RESULT, models_below
+from onnxpad.arguments import RESULT, fitting, models_below
 from onnxpad.errors import OutputError, UsageError
 
 
@@ -29,11 +29,8 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
     common = os.path.commonpath(folders) if len(folders) > 1 else ""
     for argument in [each for each in arguments if not is_result(each)] or arguments:
         named, root = [argument], argument if argument.is_dir() else argument.parent
-        if has_magic(str(argument)) and not argument.exists():
-            fits = map(Path, glob(str(argument), recursive=True))  # noqa: PTH207
-            named = [each for each in fits if each.suffix.lower() == ".onnx" or each.is_dir()]
-            named = [each for each in named if not (each.is_dir() and each.is_symlink())]
-            root = next(each for each in argument.parents if not has_magic(str(each)))
+        if (fits := fitting(argument)) is not None:
+            named, root = fits, next(e for e in argument.parents if not has_magic(str(e)))
         elif not os.path.lexists(argument):
             raise UsageError(f"{argument}: does not exist; check the path")
         found = list[str]()
