@@ -158,6 +158,18 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
 
 
+class Configured(Struct, frozen=True):
+    """The part of a configuration file that held for one model.
+
+    Attributes:
+        path: The file.
+        options: Its keys, with what they say of this model, as far as they count here.
+    """
+
+    path: str
+    options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
+
+
 _LIST = list[str] | None
 TYPED: Mapping[str, Typed] = {
     "style": Typed(

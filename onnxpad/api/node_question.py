@@ -14,7 +14,7 @@ from onnxpad.frameworks.fitting.padded import Padded, total_of
 from onnxpad.frameworks.reading import SiteReader
 from onnxpad.frameworks.repadding.towards import op_of
 from onnxpad.graph import Graph
-from onnxpad.inventory import chosen, sites_in
+from onnxpad.inventory import chosen, sites_in, sizing
 from onnxpad.padding.crops import Crops
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
@@ -53,7 +53,7 @@ def node_question(
         without = ", without the Pad in front" if data != site.sizes else ""
         raise UsageError(
             f"node {label!r} has data of {' x '.join(map(str, data))}{without}; give each one size "
-            "with --dim NAME=N, or op, size and kernel instead"
+            f"with {sizing(context.sites.wording.places(data))}, or op, size and kernel instead"
         )
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding

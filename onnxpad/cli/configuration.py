@@ -18,8 +18,7 @@ from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
 from onnxpad.errors import UsageError, few
-from onnxpad.options import Style
-from onnxpad.report import Configured
+from onnxpad.options import Configured, Style
 
 Texts = str | tuple[str, ...]
 Read = tuple[Path, Mapping[str, Any]] | None

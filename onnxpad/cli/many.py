@@ -37,7 +37,8 @@ def over_all(
     one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
     one += [f"--format {form}"] * (form not in {"text", "json"})  # of check alone
     if one:
-        mend = "leave it out, or name one model, without --jobs, --time-limit and --resume"
+        mend = "leave it out, or " + "name one model, " * (not one[0].startswith("--format"))
+        mend += "run without --jobs, --time-limit and --resume"
         raise UsageError(f"{one[0]} is not for a run over many models; {mend}")
 
     from onnxpad.folders.serving import over

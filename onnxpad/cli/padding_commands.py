@@ -74,11 +74,12 @@ def repad(asked: Asked) -> int:
     not run though the original does: nothing is written then.
     """
     target = target_of(asked, "repadded")
-    options = options_given(asked) | asked.some("only")
+    options, config = options_of(asked, [asked.model])[asked.model]
 
     from onnxpad.api import repad as api
 
-    result = called(asked, api.repad, asked.model, asked.to, **options)
+    result = called(asked, api.repad, asked.model, asked.to, only=asked.only, **options)
+    result = replace(result, config=config)
     keeps = result.ok or asked.keep_invalid
     writes = keeps and (result.is_changed or asked.output is not None)
     report = saved(asked, result, target, writes=writes)
@@ -99,6 +100,9 @@ def explain(asked: Asked) -> int:
     from onnxpad.report.layout import Screen
 
     require_page(asked, asked.model)
-    options = options_given(asked) | asked.some(*_WINDOW)
-    found = called(asked, api.explain, asked.model, **options)
+    options, config = options_given(asked), None
+    if asked.model is not None:
+        options, config = options_of(asked, [asked.model])[asked.model]
+    found = called(asked, api.explain, asked.model, **options, **asked.some(*_WINDOW))
+    found = replace(found, config=config)
     return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

@@ -24,8 +24,8 @@ from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.folders.ledger import Ledger, digest, files_of
 from onnxpad.folders.paths import fixes, models_in, partners
-from onnxpad.options import OptionKeywords, suggesting
-from onnxpad.report import Configured, Delivery, FileOutcome, Outcome
+from onnxpad.options import Configured, OptionKeywords, suggesting
+from onnxpad.report import Delivery, FileOutcome, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import THREADS, CrashError, LimitError

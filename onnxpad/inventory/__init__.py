@@ -176,13 +176,17 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
     """Commands that help, each by itself; none if nothing can be done, or the reason says what."""
     if finding.fixable:
         yield command
-    sizes: Any = finding.evidence.get("sizes", ())
-    names = dict.fromkeys(str(each["name"]) for each in sizes if isinstance(each, dict))
-    dims = " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
+    dims = sizing(finding.evidence.get("sizes", ()))
     options: Any = finding.evidence.get("options", ())
     for option in options:
         if option != "--shape":
             yield f"{command} {dims if option == '--dim' else option}"
+
+
+def sizing(axes: Any) -> str:
+    """The options that give sizes to axes as `facts.Wording.places` tells them."""
+    names = dict.fromkeys(str(each["name"]) for each in axes if isinstance(each, dict))
+    return " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
 
 
 def _flat(pairs: ExtentPairs | None) -> tuple[int, ...] | None:

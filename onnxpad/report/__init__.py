@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from onnxpad.errors import ValidationError, counted
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
-from onnxpad.options import Options
+from onnxpad.options import Configured, Options
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Document, View
 from onnxpad.report.layout import Screen, text_of
@@ -60,18 +60,6 @@ class Delivery(Struct, frozen=True):
     data: tuple[str, ...] = ()
     replaced: bool = False
     diff: str | None = None
-
-
-class Configured(Struct, frozen=True):
-    """The part of a configuration file that held for one model.
-
-    Attributes:
-        path: The file.
-        options: Its keys, with what they say of this model, as far as they count here.
-    """
-
-    path: str
-    options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
 
 
 WORST = (70, 3, 2, 4, 5, 1, 0)

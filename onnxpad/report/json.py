@@ -101,7 +101,7 @@ VIEWS: Mapping[str, str] = {
     "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
     "padding=question.padding output_padding=question.output_padding output_size=reach.output "
     "reach conventions agree refused classes=survey.classes period=survey.period "
-    "since=survey.since periods=survey.periods about html?",
+    "since=survey.since periods=survey.periods about html? ~config",
     "Answer": "pads output",
     "Need": "size output without_padding=bare nearest sums=totals",
     "Diagnosis": "ok ...",

@@ -9,7 +9,8 @@ from typing import TypeVar
 from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
-from onnxpad.report import Configured, Delivery, FileReport, Noted
+from onnxpad.options import Configured
+from onnxpad.report import Delivery, FileReport, Noted
 from onnxpad.report.documents import Block, Group, Rows, Table
 from onnxpad.report.layout import UNBREAKABLE, marked
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import dims_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
+from onnxpad.facts.recorded import sizes_of
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
@@ -58,10 +59,13 @@ def next_option(
         gains = taken > 0 or (told is None and _gains(before, after, to_pads=to_pads))
         return NextOption(typed, keywords, before, after, taken) if gains else None
 
-    found = None
-    if sizes := _sizes(findings):
-        typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
-        found = tried(typed, {"dims": {**dims_given(options.dims), **sizes}})
+    found, given, needed = None, dims_given(options.dims), _sizes(findings)
+    ranges = {name: str(sizes_of(name, given[name]).first) for name in needed if name in given}
+    fresh = {name: size for name, size in needed.items() if name not in ranges}
+    for sizes in (fresh, *[needed | ranges] * bool(ranges)):  # of a range, if nothing else helps
+        if found is None and sizes:
+            typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
+            found = tried(typed, {"dims": {**given, **sizes}})
     if found is None and (typed := _most_named(findings, to_pads=to_pads)):
         found = tried(typed, dict([typed.removeprefix("--").split()]))
     return found

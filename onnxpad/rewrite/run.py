@@ -371,7 +371,9 @@ def _is_kept(context: Context, match: Match) -> bool:
     writes = code.startswith("PAD") and not code.startswith(_OTHERS)
     if not writes or match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
         return False
-    return about.alive and context.wanted(about).style == KEPT.style
+    wanted = context.wanted(about)
+    is_dropped = code == "PAD204" and "constant_amounts" in wanted.spelling  # rather than respelled
+    return about.alive and wanted.style == KEPT.style and not is_dropped
 
 
 Place = tuple[str, str, int]

@@ -48,7 +48,7 @@ WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "ncnn"
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
 UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "rknn")
-_BETTER = "writing is known to be taken better"
+_BETTER = "writing is known to be taken better (see onnxpad docs passes)"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
@@ -130,7 +130,9 @@ def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -
             shape = context.analysis.shape(node.inputs[0]) or ()
             asks_for_batch = any("batched" in each.when for each in target.cells)
             axes = words.places(shape if asks_for_batch else shape[2:])
-            facts["sizes"] = [e for e in axes if e["name"] not in context.size_domain.named]
+            given = context.size_domain  # of a range that is given one size may be taken
+            fixed = given.named - given.given.keys()
+            facts["sizes"] = [each for each in axes if each["name"] not in fixed]
             found += context.options(RefusalError(Reason.TARGET, "", **facts, options=BY_SIZE))
     if isinstance(op, WindowOp) and not (mends or cell.limit):
         refusal = context.sites.disagreement(op)

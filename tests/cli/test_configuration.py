@@ -127,8 +127,8 @@ class TestWhichFileHolds:
 
     def test_each_command_reads_it(self) -> None:
         wrote("onnxpad.toml", "no toml")
-        for command in ("fix", "check", "show"):
-            told = error_line(onnxpad_runs(command, "model.onnx"))
+        for words in ("fix", "check", "show", "repad --to tensorflow", "explain --node y"):
+            told = error_line(onnxpad_runs(*words.split(), "model.onnx"))
             assert told.startswith("onnxpad.toml: ")
             assert "line 1" in told
 
@@ -312,6 +312,9 @@ class TestSizes:
             assert said["config"]["options"] == {"dim": [f"height={size}"]}
             said = ran("fix", f"{path}.onnx", "--diff", "--dim", "height=7", "--no-validate")
             assert (said["declared"]["x"][2], "config" in said) == (7, False)
+            for words in ("repad --to tensorflow -o one.onnx", "explain --node y"):
+                said = ran(*words.split(), f"{path}.onnx")
+                assert said["config"]["options"] == {"dim": [f"height={size}"]}
         assert onnxpad_runs("fix", "plain.onnx", "--dim", "height=7").exit_code == 2
         assert onnxpad_runs("fix", "plain.onnx", "-o", "out.onnx").exit_code == 0
         found = ran("fix", "exported", "-o", "fixed")["files"]

@@ -114,6 +114,7 @@ COUNTED: Final = f"y = AveragePool <count_include_pad = 1, {K3}, PADS> (x)"
         # Amounts that are always the same become constants; a Pad that is not taken is folded.
         ("q = Add (p, p) z = Pad (x, q) y = Conv (z, w)", X, ['pad = "computed" -> rejected'],
          "Pad() Conv()"),
+        ("q = Sub (p, p) z = Pad (x, q) y = Neg (z)", X, ['pad = "computed" -> rejected'], "Neg()"),
         ("z = Pad (x, p) y = Conv (z, w)", X, ['pad = "constant" -> rejected'],
          "Conv(pads=[0,0,1,1])"),
         # They stay computed where constants are not taken; a Pad that is shared stays for others.
@@ -539,9 +540,10 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     for sizes, is_mended in (({"h": 8, "w": 8}, False), ({"n": 1, "h": 8, "w": 8}, True)):
         (found,) = onnxpad.check(before, target=npu, dims=sizes).findings
         assert (found.code, found.fixable) == ("PAD704", is_mended)
-    gains = onnxpad.fix(before, target=npu, validate=False).next
-    assert gains is not None
-    assert gains.option == "--dim n=1 --dim h=224 --dim w=224"
+    more: dict[str, Any] = {"n": 1, "h": "33..64"}  # of a range it is one size
+    for given, option in (({}, "n=1 --dim h=224 --dim w=224"), (more, "h=33 --dim w=224")):
+        gains = onnxpad.fix(before, target=npu, validate=False, dims=given).next
+        assert getattr(gains, "option", "") == f"--dim {option}"
 
 
 def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> None:

@@ -25,6 +25,7 @@ from onnxpad.frameworks.conventions.question import (
     output_of,
 )
 from onnxpad.frameworks.conventions.table import CONVENTIONS, Convention
+from onnxpad.options import Configured
 
 _LONGEST = 4096
 _MOST = 64
@@ -77,6 +78,7 @@ class ExplainReport(Struct, frozen=True, dict=True):
         about: The node of a model that this is about; None if it is about no model.
         reach: What gives the output size that was asked for; None if none was.
         html: Path of the page written; empty if none was asked for.
+        config: The configuration that held for the model.
     """
 
     command = "explain"
@@ -87,6 +89,7 @@ class ExplainReport(Struct, frozen=True, dict=True):
     about: About | None = None
     reach: Reach | None = None
     html: str = ""
+    config: Configured | None = None
 
     @property
     def op(self) -> Op:

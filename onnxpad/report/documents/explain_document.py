@@ -14,7 +14,7 @@ from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.writing import short, written
 from onnxpad.report.documents import Block, Document, Picture, Table, View
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import first_rows, grouped, shown
+from onnxpad.report.text import configurations, first_rows, grouped, shown
 from onnxpad.report.window_drawing import drawing_lines, figures
 
 _PERIODS, _WAYS, _CODED = 8, 3, 4
@@ -33,6 +33,7 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
         padded = f"Without the Pad in front, which makes the data {_by(about.padded)}."
         head += [padded] * bool(about.padded)
+    head += configurations([("", explanation.config)])
     if reach is not None:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
     else:
@@ -101,9 +102,10 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
             yield f"To compute what TensorFlow does, write {letters['tensorflow-same']} as below."
     if explanation.about and explanation.about.own:
         same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
-        alike = and_list(name for name, row in rows.items() if row in same)
+        alike = [name for name, row in rows.items() if row in same]
         what = letters[same[0]] if same else "what no convention does"
-        yield f"This model computes {what}{f', as {alike} does' * bool(alike)}."
+        verb = "do" if alike[1:] else "does"
+        yield f"This model computes {what}{f', as {and_list(alike)} {verb}' * bool(alike)}."
 
 
 def _parting(op: Op, ours: Answer, theirs: Answer) -> str:

@@ -189,7 +189,7 @@ def sized(findings: Iterable[Finding]) -> tuple[int, tuple[str, ...]]:
     """How many depend on open sizes, and the options that give them constant amounts."""
     facts: list[Any] = [each.evidence for each in findings]
     found = [each for each in facts if "--dim" in each.get("options", ())]
-    names = dict.fromkeys(axis["name"] for each in found for axis in each.get("sizes") or ())
+    names = dict.fromkeys(axis["name"] for each in found for axis in each.get("sizes", ()))
     options = (*(f"--dim {name}=SIZE" for name in names),)
     return len(found), options or ("--shape or --dim",) * bool(found)
 
