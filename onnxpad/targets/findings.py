@@ -48,7 +48,8 @@ WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "ncnn"
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
 UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "rknn")
-_BETTER = "writing is known to be taken better (see onnxpad docs passes)"
+_BETTER = "writing is known to be taken better"
+_OWN = " (a pass of your own may: onnxpad docs passes)"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
@@ -88,7 +89,7 @@ def _finding(
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
-    writing = "padding mends it (onnxpad docs passes)" if cell.limit else f"{_BETTER}{beside}"
+    writing = f"padding mends it{_OWN}" if cell.limit else f"{_BETTER}{beside}{_OWN}"
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:
         facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
