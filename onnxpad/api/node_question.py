@@ -51,9 +51,10 @@ def node_question(
     sizes, padded = (tuple(s for s in each if isinstance(s, int)) for each in (data, site.sizes))
     if len(sizes) < len(data) or len(padded) < len(data):
         without = ", without the Pad in front" if data != site.sizes else ""
+        given = sizing(context.sites.wording.places(data))
         raise UsageError(
             f"node {label!r} has data of {' x '.join(map(str, data))}{without}; give each one size "
-            f"with {sizing(context.sites.wording.places(data))}, or op, size and kernel instead"
+            f"with {given}, or --op, --size and --kernel instead"
         )
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding

@@ -167,12 +167,15 @@ def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> 
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
     from onnxpad.rewrite.pass_api import Context
 
-    words = ["onnxpad", "match"] if has_padding_to_vary(Context(original)) else []
-    for option, given in options.items() if words else ():
-        if not isinstance(given, str | os.PathLike | int | float | None):
-            inputs = "" if options["--inputs"] is None else ", inputs=inputs"
-            return f"onnxpad.match(model, reference{inputs})"
-        words += [] if given is None else filter(None, [option, os.fsdecode(str(given))])
+    if not has_padding_to_vary(Context(original)):
+        return ""
+    words = ["onnxpad", "match"]
+    for option, given in options.items():
+        for each in given if isinstance(given, list | tuple) else [given]:
+            if not isinstance(each, str | os.PathLike | int | float | None):
+                inputs = "" if options["--inputs"] is None else ", inputs=inputs"
+                return f"onnxpad.match(model, reference{inputs})"
+            words += [] if each is None else filter(None, [option, os.fsdecode(str(each))])
     return shlex.join(words)
 
 

@@ -94,7 +94,8 @@ def _configured(
     }
     options |= {key: value for key, value in said.items() if key != "fail-on"}
     for key, name in BY_PATTERN.items():
-        patterns: Mapping[str, Texts] = keys.get(key, {}) if name in vars(asked) else {}
+        is_held = name in vars(asked) and not (key == SIZED and asked.shapes)  # typed in its place
+        patterns: Mapping[str, Texts] = keys.get(key, {}) if is_held else {}
         fit = (pattern for pattern in patterns if _fits(path.parent, pattern, model))
         held = tuple(each for pattern in fit for each in patterns[pattern])
         if held and key == IGNORED:

@@ -34,7 +34,8 @@ def over_all(
             f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"
         )
     form = str(asked.form or asked.check_form or "text")
-    one = [f"--{name}" for name in ("diff", "inputs", "reference") if getattr(asked, name)]
+    one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
+    one += ["--reference"] * bool(asked.references)
     one += [f"--format {form}"] * (form not in {"text", "json"})  # of check alone
     if one:
         mend = "leave it out, or " + "name one model, " * (not one[0].startswith("--format"))

@@ -9,8 +9,8 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Annotated, Any
+from types import NoneType, SimpleNamespace
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -38,6 +38,11 @@ def _told(help_text: str, kind: Any, metavar: str | None = None, option: str = "
     return Typed(help_text, option, kind, metavar)
 
 
+def _plain(told: Typed) -> Any:
+    """The type of what is typed for it."""
+    return get_args(told.kind)[0] if NoneType in get_args(told.kind) else told.kind
+
+
 def _numbers(help_text: str) -> Typed:
     return _told(help_text, str, "N[xN...]")
 
@@ -58,7 +63,6 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "output": _told("The file to write; replaces an older one.", Path, "FILE", "--output -o"),
         "in_place": Typed("Replace the model."),
         "inputs": _told("Inputs to run on: .npz, .npy, or a folder of test data.", Path, "PATH"),
-        "reference": _told("A framework's inputs and outputs, in the same forms.", Path, "PATH"),
         "references": _told(
             "A framework's inputs and outputs; repeatable.", list[Path], "PATH", "--reference"
         ),
@@ -138,6 +142,13 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
 
 The first group are the arguments. One that repeats is a list.
 """
+_SINGLE = {
+    name: (each.option or f"--{name.replace('_', '-')}").split()[0]
+    for group, rows in _TABLE.items()
+    for name, each in rows.items()
+    if group and _plain(each) not in {bool, _LIST, list[Path]}
+}
+"""The options that do not repeat, as they are typed."""
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
 MANY = ("jobs", "time_limit", "resume")
@@ -183,12 +194,21 @@ def takes(*names: str, **more: str) -> Callable[[Callable[[Asked], int]], Callab
             if "loud" in given:
                 loud = given.pop("loud")
                 given |= {"verbose": loud is True, "quiet": loud is False}
-            return command(Asked(**given))
+            return command(Asked(**{name: _once(name, each) for name, each in given.items()}))
 
         vars(called)["__signature__"] = inspect.Signature(parameters)
         return called
 
     return decorated
+
+
+def _once(name: str, value: Any) -> Any:
+    """The value of an option; of one that does not repeat, typed once, a parser has a list."""
+    if not isinstance(value, list) or name not in _SINGLE:
+        return value
+    if value[1:]:
+        raise UsageError(f"{_SINGLE[name]} is given {len(value)} times; give it once")
+    return value[0] if value else None
 
 
 def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.Parameter:
@@ -212,7 +232,8 @@ def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.
         said = typer.Argument(**how)
     is_flag = told.kind is bool
     default = inspect.Parameter.empty if is_needed else False if is_flag else None
-    kind = told.kind if is_needed or is_flag else told.kind | None
+    kind = list[_plain(told)] if name in _SINGLE else told.kind  # type: ignore[misc]
+    kind = kind if is_needed or is_flag else kind | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, said]
     )

@@ -277,7 +277,7 @@ def _require_file(asked: Asked, path: Path, option: str, *others: Path | None) -
     """Raises unless a file can be there that replaces none of the arrays given, and no other."""
     if str(path) == "-":
         raise UsageError(f"{option} - names no file: only reports go to stdout; name a file")
-    for each in (*others, asked.inputs, asked.reference, *(asked.references or ())):
+    for each in (*others, asked.inputs, *(asked.references or ())):
         if each is not None and _is_same(path, each):
             raise UsageError(f"{path}: {option} would replace {each}; name another file")
     if path.exists() and not path.is_file():

@@ -8,8 +8,9 @@ from onnxpad.cli.output import called, deliver, is_many, require_page
 
 
 @takes(
-    *("original!", "rewritten", "inputs", "reference", "shapes", "dims", "provider", "no_fallback"),
-    *("samples", "seed", "rtol", "atol", *MANY, "form", "html", "quiet", "verbose"),
+    *("original!", "rewritten", "inputs", "references", "shapes", "dims"),
+    *("provider", "no_fallback", "samples", "seed", "rtol", "atol", *MANY),
+    *("form", "html", "quiet", "verbose"),
     original="Or a folder.",
     rewritten="Or a folder; or give --reference.",
 )
@@ -35,7 +36,7 @@ def validate(asked: Asked) -> int:
     options, config = options_of(asked, [asked.original])[asked.original]
     from onnxpad.api import validate as api
 
-    options |= how | asked.some("inputs", "reference")
+    options |= how | {"inputs": asked.inputs, "reference": asked.references}
     result = called(asked, api.validate, asked.original, asked.rewritten, **options)
     what = "validation failed: " if result.outcome == "failed" else ""
     error = "" if result.ok else f"{what}{result.failure}"

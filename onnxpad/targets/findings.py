@@ -48,8 +48,7 @@ WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "ncnn"
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
 UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "rknn")
-_BETTER = "writing is known to be taken better"
-_OWN = " (a pass of your own may: onnxpad docs passes)"
+_BETTER, _SIZES = "writing is known to be taken better", "declaring the sizes given"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
@@ -64,7 +63,8 @@ def findings_before(
         for target, before, came, now in zip(targets, *given, strict=True):
             each, cell = (was, before) if came.verdict == "right" else (placed, came)
             if cell.verdict != "right":
-                yield _finding(each, target, cell, tried, mends=grade(now) < grade(cell))
+                mends = _SIZES if written == placed.form != each.form else "rewriting"
+                yield _finding(each, target, cell, tried, mends * (grade(now) < grade(cell)))
 
 
 def findings_after(
@@ -77,7 +77,7 @@ def findings_after(
 
 
 def _finding(
-    placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool
+    placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], mends: str
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
@@ -85,11 +85,12 @@ def _finding(
     does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
+    facts |= {"declares": True} if mends == _SIZES else {}
+    user, helps = context.user_options, _helps(placed, target, cell, mends=bool(mends))
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
-    writing = f"padding mends it{_OWN}" if cell.limit else f"{_BETTER}{beside}{_OWN}"
+    writing = "padding mends it" if cell.limit else f"{_BETTER}{beside}"
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:
         facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
@@ -104,7 +105,7 @@ def _finding(
         report.severity if mends or report is not FALLBACK else Severity.INFO,
         context.label(node),
         str(node.op),
-        f"{form.text}; {does}" if mends else form.text,
+        f"{form.text}; {does}; {mends} mends it" if mends else form.text,
         "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
         facts | helps,
         reason_code="" if mends else Reason.TARGET,

@@ -166,7 +166,7 @@ def the_optimiser_changes_both(case: Case, seen: Comparison) -> str:
     is_both = (is_near and 2 * own.max_abs >= seen.max_abs) or alike(
         name, *sides, case.found.outputs[name], case.tolerance
     )
-    return "full optimisation changes those of the original as well" if is_both else ""
+    return f"{RUNTIME}'s full optimisation changes those of the original as well" if is_both else ""
 
 
 def quantised_operators_round(case: Case, seen: Comparison) -> str:

@@ -315,6 +315,7 @@ class TestSizes:
             for words in ("repad --to tensorflow -o one.onnx", "explain --node y"):
                 said = ran(*words.split(), f"{path}.onnx")
                 assert said["config"]["options"] == {"dim": [f"height={size}"]}
+                assert "config" not in ran(*words.split(), f"{path}.onnx", "--shape", "1,2,9,8")
         assert onnxpad_runs("fix", "plain.onnx", "--dim", "height=7").exit_code == 2
         assert onnxpad_runs("fix", "plain.onnx", "-o", "out.onnx").exit_code == 0
         found = ran("fix", "exported", "-o", "fixed")["files"]

@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -76,8 +76,8 @@ def test_where_no_result_can_go(
     model: str, output: str | None, in_place: bool, kind: type, folder: Path
 ) -> None:
     given = None if output is None else Path(output) if output == "-" else folder / output
-    for name in ("inputs", "reference"):
-        arrays: Any = {name: folder / "arrays.npz"}
+    path = folder / "arrays.npz"
+    for arrays in cast("list[dict[str, Any]]", [{"inputs": path}, {"references": [path]}]):
         with pytest.raises(OnnxpadError) as caught:
             target_of(
                 Asked(model=folder / model, output=given, in_place=in_place, **arrays), "fixed"

@@ -66,6 +66,7 @@ def made() -> Mapping[str, str]:
             found[file] = found.get(file, "") + _same_anywhere(told)
             if line.startswith("repad"):
                 _record("other.onnx")
+                _record("model.onnx")
         for path in folder.glob("*.html"):
             page = path.read_text(encoding="utf-8")
             page = re.sub("(?s)<style>.*?</style>", "", page)

@@ -540,6 +540,7 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     for sizes, is_mended in (({"h": 8, "w": 8}, False), ({"n": 1, "h": 8, "w": 8}, True)):
         (found,) = onnxpad.check(before, target=npu, dims=sizes).findings
         assert (found.code, found.fixable) == ("PAD704", is_mended)
+        assert ("declares" in found.evidence) is is_mended
     more: dict[str, Any] = {"n": 1, "h": "33..64"}  # of a range it is one size
     for given, option in (({}, "n=1 --dim h=224 --dim w=224"), (more, "h=33 --dim w=224")):
         gains = onnxpad.fix(before, target=npu, validate=False, dims=given).next

@@ -92,6 +92,8 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     ranged = any(each.certificate.within for each in changes)
     rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
     rests += dict.fromkeys(f"assumes {name}" for e in changes for name in e.certificate.assumptions)
+    limits = getattr(getattr(report, "proof", None), "limits", "")
+    rests += [f"holds for {limits}"] * bool(limits)
     line = line if report.exit_code == 3 else line.partition("; ")[0]  # where it begins
     if is_fix and report.exit_code == 5:
         line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"

@@ -56,12 +56,13 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     if found.runs:
         offs = dict.fromkeys(map(_off, (found.before, found.after)))
-        told = ", with the padding found ".join(offs)
-        yield f"  the outputs are {told} (of the range of {shown(report.reference)})"
+        told = "; with the padding found, ".join(offs)
+        yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.rivals:
-        yield f"  at the recorded sizes all may also pad as in {few(found.rivals, 4, ' or ')}"
+        others = few(found.rivals, 4, " or ")
+        yield f"  not decided: at the recorded sizes all padding of {others} gives the same, too"
 
 
 def _next(report: MatchReport) -> Iterator[str]:

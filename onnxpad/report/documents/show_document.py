@@ -9,13 +9,15 @@ from typing import Any
 
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.inventory import FIX, PaddingSite, PathNode
+from onnxpad.inventory import PaddingSite, PathNode
 from onnxpad.report import ShowResult
 from onnxpad.report import text as pieces
 from onnxpad.report.documents import Cell, Document, Group, NodeNames, Pairs, Picture, Table, View
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, grouped, shown
+
+_DECLARES = "fix declares sizes"
 
 
 def show_document(result: ShowResult, view: View = "brief") -> Document:
@@ -75,15 +77,20 @@ def _fate(site: PaddingSite) -> str:
     if site.kind == "malformed":
         return "cannot be read"
     if site.fixable:
-        return "fix rewrites a part" if site.stays else "fix rewrites"
+        fixable = (each for each in site.findings if each.fixable)
+        is_sized = all("declares" in each.evidence for each in fixable)
+        return f"{_DECLARES if is_sized else 'fix rewrites'}{' a part' * site.stays}"
     return "stays" if site.stays else ""
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
+    sized = sum(_fate(each).startswith(_DECLARES) for each in sites)
     if result.is_checked:
-        told = f"rewrites {fixable:,} of these; {stay:,} stay, wholly or in part"
+        told = f"rewrites {fixable - sized:,} of these"
+        told += f", declares sizes for {sized:,}" * bool(sized)
+        told += f"; {stay:,} stay, wholly or in part"
         yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(2):
@@ -94,8 +101,6 @@ def _ending(result: ShowResult) -> Iterator[str]:
 
 def command_text(advice: str, model: str) -> str:
     """An advice with the path of the model, as a shell takes it."""
-    if not advice.startswith(FIX):
-        return shown(advice)
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
     return command(advice.replace("MODEL", shlex.quote(path) if model else "MODEL", 1))
 
@@ -132,7 +137,8 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
         told = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}{through}"
         yield "upstream" if pad.path else "in front", f"Pad {shown(repr(pad.names[0]))}: {told}"
     titles = ", ".join(FRAMEWORKS[name].title for name in site.conventions)
-    yield "fits", titles or shown(site.convention)
+    short = shown(site.convention)
+    yield "fits", f"{short} in {titles}" if titles and short == "causal" else titles or short
 
 
 def _step(step: PathNode) -> str:
@@ -143,8 +149,7 @@ def _window(site: PaddingSite) -> str:
     """Its window, such as `3x3, stride 2`; strides and dilations of 1 are not named."""
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
-        sizes = [getattr(each, name) for each in site.windows]
-        told = ["?" if not isinstance(each, int) else str(each) for each in sizes]
+        told = [str(getattr(each, name)) for each in site.windows]
         if name == "kernel":
             said.append("x".join(told))
         elif {*told} != {"1"}:
