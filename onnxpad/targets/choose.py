@@ -220,11 +220,8 @@ class _Group:
         free = {_UNKNOWN, _WRONG, *[_REJECTED] * (self._is_asked or way.style == KEPT.style)}
         rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
-            if (
-                now > max(was, _UNKNOWN)
-                or (now == _UNKNOWN and was not in free)
-                or now == _LIMIT != was
-            ):
+            is_lost = now == _UNKNOWN and was not in free
+            if now > max(was, _UNKNOWN) or is_lost or now == _LIMIT != was:
                 return _NEVER
         return sorted(rows, reverse=True)
 

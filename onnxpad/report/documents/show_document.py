@@ -90,8 +90,8 @@ def _ending(result: ShowResult) -> Iterator[str]:
     if result.is_checked:
         told = f"rewrites {fixable - sized:,} of these"
         told += f", declares sizes for {sized:,}" * bool(sized)
-        told += f"; {stay:,} stay, wholly or in part"
-        yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
+        why = "; --node NAME says why" * bool(fixable or stay)
+        yield f"onnxpad fix {told}; {stay:,} stay, wholly or in part{why}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(2):
         yield f"for {counted(count, 'operator')}: {command_text(advice, result.model)}"
