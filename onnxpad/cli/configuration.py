@@ -124,7 +124,8 @@ def _unmet(asked: Asked, known: Mapping[Path, Any], models: Collection[Path]) ->
                     try:
                         require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
                     except UsageError as error:
-                        if pattern != "*" or "did you mean" in str(error):
+                        is_other = pattern == "*" or str(error).endswith("there is none")
+                        if not is_other or "did you mean" in str(error):
                             place = "dim" if pattern == "*" else f"{key} {pattern!r}"
                             yield f"{path}: {place}: {error}"
 

@@ -45,7 +45,7 @@ def over_all(
     from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.documents import View
-    from onnxpad.report.documents.folder_document import OTHERS
+    from onnxpad.report.documents.folder_document import TOLD
     from onnxpad.report.layout import Screen
 
     output.require_page(asked, *found, *found.values())
@@ -69,7 +69,7 @@ def over_all(
         if not asked.quiet:
             return told
         pairs = zip_longest(told.splitlines(keepends=True), made)  # first come lines of models
-        lines = (e for e, it in pairs if (it.needs_attention if it else OTHERS in e))
+        lines = (e for e, it in pairs if (it.needs_attention if it else e.startswith(TOLD)))
         return "".join(lines)
 
     return output.deliver(asked, report, text=text)

@@ -16,7 +16,8 @@ from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown, warned
 
-OTHERS = "Of no model of this run"
+TOLD = _OTHERS, _WARNING = "Of no model of this run", "warning in "
+"""How lines behind those of the models begin that `--quiet` tells."""
 
 
 def folder_document(report: FolderReport, view: View = "brief") -> Document:
@@ -32,9 +33,12 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
+    warnings = Counter(line for each in files for line in each.warnings)
+    for line, count in () if is_full else warnings.most_common(most):
+        ending += warned([line], f"{_WARNING}{counted(count, 'model')}")
     ending += configurations((each.path, each.config) for each in files)
     if report.others:
-        ending += warned([few(report.others, most)], OTHERS)
+        ending += warned([few(report.others, most)], _OTHERS)
     for option, count in Counter(e.next for e in files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
