@@ -7,6 +7,7 @@ in JSON but for sentences, and of the models it writes; `python -m tests.case` s
 import contextlib
 import hashlib
 import json
+import random
 import re
 import shlex
 import tempfile
@@ -18,6 +19,7 @@ from typing import Any, Final
 import onnx
 
 from tests.case import CASES, Case, cases
+from tests.random_models.draw import draw_model
 from tests.support import onnxpad_runs
 from tests.support.lines import Lines
 
@@ -33,11 +35,16 @@ def _cases(name: str) -> list[Case]:
 
 def _save(where: str, path: str) -> None:
     name, _, place = where.rpartition("/")
-    onnx.save(_cases(name)[int(place)].model, path)
+    is_drawn = name == "random"  # by a seed
+    case = draw_model(random.Random(int(place))) if is_drawn else _cases(name)[int(place)]
+    onnx.save(case.model, path)
 
 
 def said(line: str) -> str:
-    """The line with what is answered now; `validate` compares with another case, but no numbers."""
+    """The line with what is answered now; `validate` compares with another case, but no numbers.
+
+    `prove` takes the options of `fix`, which makes the other model.
+    """
     asked = line.partition("  =>  ")[0]
     where, command, *words = shlex.split(asked)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -45,6 +52,9 @@ def said(line: str) -> str:
         if is_run := command == "validate":
             _save(words[0], "other.onnx")
             words[0] = "other.onnx"
+        if command == "prove":
+            onnxpad_runs("fix", "m.onnx", "-o", "out.onnx", "--no-validate", *words)
+            words = ["out.onnx"]
         ran = onnxpad_runs(command, "m.onnx", *words, "--format", "json")
         every = _parts(json.loads(ran.stdout))
         parts = [each for each in every if not (is_run and isinstance(each[1], float))]
