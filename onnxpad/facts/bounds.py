@@ -61,7 +61,7 @@ def infinite(analysis: Facts, tensor: Tensor) -> Tensor | None:
         if array is not None:
             if _is_infinite(array):
                 return at
-        elif at.outer is not None and analysis.outer is not None:
+        elif at.outer is not None:
             if (found := infinite(analysis.outer, at.outer)) is not None:
                 return found
         elif node is not None and graph.is_standard(node) and not graph.refers(node):
@@ -204,7 +204,7 @@ def _max_pool(call: Call) -> Bound:
 def _dequantised(call: Call) -> Bound:
     """0, where the data is not below its zero point; one for all, as the scale is, above 0."""
     scale, point = call.element(1), call.element(2) if call.has(2) else 0
-    if scale is None or point is None or call.dtype(0) not in INTEGERS:
+    if scale is None or point is None:
         return NONE
     return 0 if scale > 0 and call.bound_of(0) >= point else NONE
 
