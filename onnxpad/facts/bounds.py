@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto
 
 from onnxpad.facts.shape_rules import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream
@@ -41,6 +40,9 @@ _POLES = frozenset({"Div", "Exp", "Log", "Reciprocal"})
 _TELLING = {
     "BitCast": 0, "Cast": 0, "Div": 1, "Pow": 0, "QuantizeLinear": 1, "Reciprocal": 0
 }  # fmt: skip
+
+_NUMBERS = (BOOL, *FLOATS, *INTEGERS)
+"""Types to which a Cast keeps numbers alike; a function's Cast may be to another one."""
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Mapping[int | None, Bound] = {
@@ -141,7 +143,7 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
     if _TELLING.get(node.op) != index or graph.constant(node.inputs[index]) is not None:
         return False
     if node.op == "Cast":
-        return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
+        return node.attrs.get("to") not in _NUMBERS
     other = graph.constant(node.inputs[1]) if len(node.inputs) > 1 else None
     if node.op == "Pow" and other is not None:
         return not bool((other >= 0).all())

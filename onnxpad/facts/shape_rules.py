@@ -41,7 +41,7 @@ from onnxpad.semantics.moving import (
     remaining,
     slice_size,
 )
-from onnxpad.semantics.operators import MICROSOFT
+from onnxpad.semantics.operators import MICROSOFT, laid_out
 from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, Row, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, form_of
@@ -490,8 +490,7 @@ data, and gives the longer result: its rule of shapes is another.
 
 def of_row(row: Row) -> ShapeRule:
     """Make the rule for the shape of an operator of the table."""
-    window = row.window
-    place = row.transposed[0] if row.transposed else None if window is None else window.weight
+    window, place = row.window, laid_out(row, {}).inputs.weight
 
     def rule(call: Call) -> Shape:
         last = window is not None and window.last
@@ -571,7 +570,7 @@ def _global_pool(call: Call) -> Shape:
 
 
 def _resize(call: Call) -> Shape:
-    shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
+    shape, by_size = call.shape_of(0), call.has(3)
     crops = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
     if crops or call.of("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnreadError("a Resize that crops, or keeps the aspect ratio")

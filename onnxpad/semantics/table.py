@@ -176,15 +176,15 @@ def amounts_attribute(opset: int) -> str:
 
 def _check_types(call: Call) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    for place, tensor in enumerate(call.node.inputs):
+    for place in range(len(call.node.inputs)):
         types = _TYPES.get(place)
-        if types is None or not tensor.name:
+        if types is None:
             continue
         dtype, shape = call.declared(place) or (call.dtype(place), call.shape(place))
         if dtype and dtype not in types:
             kind = MalformedError if place == 1 else UnreadError
             raise kind(f"input {place} is of a type that Pad does not take")
-        if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
+        if shape is not None and len(shape) != 1:
             raise UnreadError(f"input {place} is no list, as Pad takes it")
 
 

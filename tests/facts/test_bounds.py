@@ -180,8 +180,9 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     assert analysis.bound(graph.tensor("y")) >= 0
     assert len(analysis._known[BOUND]) == count + 1
     chain = " ".join(f"t{i} = Neg (t{i - 1})" for i in range(1, count))
-    graph = graph_of(f"t0 = Mul (x, inf) {chain} y = Neg (t{count - 1})")
+    graph = graph_of(f"t0 = Mul (x, inf) {chain} y = Neg (t{count - 1}) r = Reciprocal (x)")
     known = Analysis(graph)
+    assert telling(known, graph.tensor("t0"))
     assert [infinite(known, graph.tensor(name)) is None for name in ("t20", "y")] == [False, True]
 
 
@@ -207,7 +208,8 @@ def graph_of(body: str, inputs: str = "float[1, 2, 9, 8] x", opset: int = 18) ->
     ("told", "body"),
     [
         *BROUGHT,
-        # A pool passes on those that it reads alone.
+        # A pool passes on those that it reads alone, as far as is known.
+        ("none", "n = NonZero (x) a = Pad (x, n, minus_inf) y = MaxPool <kernel_shape = [2]> (a)"),
         ("none", "a = Pad (x, ends, minus_inf) y = MaxPool <kernel_shape = [3, 3]> (a)"),
         ("minus_inf", "a = Pad (x, more, minus_inf) y = MaxPool <kernel_shape = [3, 3]> (a)"),
     ],
