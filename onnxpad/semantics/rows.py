@@ -284,7 +284,7 @@ class Call:
 def places_of(graph: Graph, node: Node, row: Row) -> tuple[int, ...]:
     """The inputs of a node whose padding it may hand on; none where it is no step."""
     inputs = node.inputs
-    if row.step is None or not inputs or not node.outputs:
+    if row.step is None or not node.outputs:
         return ()
     places: Sequence[int] = (0,)
     if row.data == "all":
@@ -293,7 +293,7 @@ def places_of(graph: Graph, node: Node, row: Row) -> tuple[int, ...]:
         places = [place for place, each in enumerate(inputs) if graph.constant(each) is None]
         if len(places) != 1:
             return ()
-    return tuple(places) if all(inputs[place].name for place in places) else ()
+    return tuple(places) if all(map(node.operand, places)) else ()
 
 
 def named(call: Call, layers: Layers, *says: object) -> Passed:

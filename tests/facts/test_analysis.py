@@ -147,6 +147,16 @@ def test_deep_graph_needs_no_deep_stack() -> None:
     assert integers == (symbol("n", Sizes(last=LARGEST_SIZE)),)
 
 
+def test_what_is_undone_is_worked_out_anew() -> None:
+    graph, analysis = analysed("g (float[2, 3] x) => () { a = Transpose (x) y = Relu (a) }")
+    node, journal, found = next(graph.nodes), graph.model.journal, list[object]()
+    for perm in ([0, 1], None):
+        graph.set_attributes(node, {"perm": perm})
+        found.append(analysis.shape(graph.tensor("y")))
+        journal.rollback(0)
+    assert [*found, analysis.shape(graph.tensor("y"))] == [(2, 3), (3, 2), (3, 2)]
+
+
 # Calls and bodies
 
 
