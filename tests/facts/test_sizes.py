@@ -33,7 +33,7 @@ BORROWED: Final = one(
     inputs="float[1, 2, height, width] x, float[1, 1, height, width] z",
     initializers=f"{W}, int64 two = {{2}}, int64 one = {{1}}, int64[2] none = {{0, 0}}",
 )
-TWO: Final = one("y = Relu (x) v = Relu (z)", inputs="float[N, height, ?] x, float[N, 4] z")
+TWO: Final = one("y = Relu (x)", inputs="float[N, height, ?] x, float[N, 4] z, float[] u")
 
 
 def declared(model: onnx.ModelProto) -> list[list[int | str]]:
@@ -170,7 +170,7 @@ def test_equal_names_are_trusted_on_request_only() -> None:
     [
         ({"x": "1,2"}, {}, ["'x'", "3 axes", "N,height,?", "has 2", "1,2"]),
         ({"q": "1,2"}, {}, ["'q'", "'x', 'z'"]),
-        ({"": "1,2,3"}, {}, ["'x', 'z'; name the one that it is for"]),
+        ({"": "1,2,3"}, {}, ["'x', 'z', 'u'; name the one that it is for"]),
         ({"z": "1,5"}, {}, ["'z'", "axis 1 has size 4 where", "has 5"]),
         ({"z": "0,4"}, {}, ["'z'", "'0'"]),
         ({"z": f"{2**31},4"}, {}, [str(2**31)]),
