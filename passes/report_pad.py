@@ -12,7 +12,7 @@ from onnxpad.padding.padding import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.scopes import PADDING, covers, pads
-from onnxpad.semantics.operators import MICROSOFT, PadOp, crops, gathering, windowed
+from onnxpad.semantics.operators import MICROSOFT, PadOp, gathering, is_transposed, windowed
 from onnxpad.semantics.rows import UnreadError
 
 MOST_READERS = 4
@@ -137,7 +137,7 @@ def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
         is_window = windowed(graph, end)
         code = Reason.OPERATOR_NOT_COVERED if is_window else Reason.NO_WINDOW
         why = ": onnxpad does not cover it" if is_window else ": it is not known to have a window"
-    if crops(graph, end):
+    if is_transposed(graph, end):
         why = ": its own pads would crop"
     *between, last = (f"{use.node.op} {graph.label(use.node)!r}" for use in path)
     past = f" past {and_list(between)}" * bool(between)

@@ -78,10 +78,8 @@ class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
 
 
 def support(f: QuasiAffine) -> range:
-    """Return the closest range that holds every index where f is 1; f is 0 or 1 everywhere."""
+    """Return the closest range that holds every index where f, which is 0 or 1 and varies, is 1."""
     found = [index for index, value in enumerate(f.values) if value]
-    if not found:
-        return range(0)
     step = gcd(*(index - found[0] for index in found)) or 1
     # All later periods repeat the last two of the table.
     ends = not any(f.values[f.threshold :]) if f.period else True
@@ -175,7 +173,7 @@ def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
     threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
     # From where F repeats on, an equation that holds for two periods holds for all further ones.
     span = threshold + 2 * (g.period + period) if f.period else f.count
-    if span > min(LIMIT, f.count):
+    if span > LIMIT:
         return None
     known: dict[int, int] = {}
     for at, value in zip(_first(g, span), _first(f, span), strict=True):

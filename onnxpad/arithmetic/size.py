@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import gcd, lcm
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -206,11 +206,11 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 def solutions(cond: Size) -> Sizes | None:
     """Return the closest range around the values of the one symbol of `cond` that make it 1.
 
-    None where no value satisfies the condition, or the range holds all values.
+    The condition is 0 or 1, and varies. None where the range holds all values.
     """
     symbol, form = _form(cond)
     found = quasi_affine.support(form)
-    if not found or found == range(form.count):
+    if found == range(form.count):
         return None
     sizes = symbol.sizes
     return Sizes(sizes.value(found[0]), sizes.value(found[-1]), sizes.step * found.step)
@@ -294,9 +294,9 @@ def table_of(extents: Mapping[str, Extent], size: Extent) -> dict[str, object] |
     return None
 
 
-def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
+def _operate(operation: Callable[[_Known, _Known], _Known], left: Any, right: object) -> Extent:
     """Apply an operation for one of Python's operators."""
-    if isinstance(left, _EXTENTS) and isinstance(right, _EXTENTS):
+    if isinstance(right, _EXTENTS):
         return _total(operation, left, right)
     declined: Extent = NotImplemented
     return declined
@@ -442,7 +442,7 @@ def _join(texts: Iterable[str], constant: int) -> str:
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     """Return f, which varies, as people write it; None where no guess has its normal form."""
     threshold, period = quasi_affine.repetition(f)
-    if threshold + 2 * period > f.count:
+    if threshold == f.count:
         return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
     if len(gains) > 1:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto
 
 from onnxpad.facts.shape_rules import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream
@@ -42,6 +41,9 @@ _TELLING = {
     "BitCast": 0, "Cast": 0, "Div": 1, "Pow": 0, "QuantizeLinear": 1, "Reciprocal": 0
 }  # fmt: skip
 
+_NUMBERS = (BOOL, *FLOATS, *INTEGERS)
+"""Types to which a Cast keeps numbers alike; a function's Cast may be to another one."""
+
 # The least element of each type that has one, other than -inf.
 _LEAST: Mapping[int | None, Bound] = {
     BOOL: 0,
@@ -61,7 +63,7 @@ def infinite(analysis: Facts, tensor: Tensor) -> Tensor | None:
         if array is not None:
             if _is_infinite(array):
                 return at
-        elif at.outer is not None and analysis.outer is not None:
+        elif at.outer is not None:
             if (found := infinite(analysis.outer, at.outer)) is not None:
                 return found
         elif node is not None and graph.is_standard(node) and not graph.refers(node):
@@ -141,7 +143,7 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
     if _TELLING.get(node.op) != index or graph.constant(node.inputs[index]) is not None:
         return False
     if node.op == "Cast":
-        return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
+        return node.attrs.get("to") not in _NUMBERS
     other = graph.constant(node.inputs[1]) if len(node.inputs) > 1 else None
     if node.op == "Pow" and other is not None:
         return not bool((other >= 0).all())
@@ -204,7 +206,7 @@ def _max_pool(call: Call) -> Bound:
 def _dequantised(call: Call) -> Bound:
     """0, where the data is not below its zero point; one for all, as the scale is, above 0."""
     scale, point = call.element(1), call.element(2) if call.has(2) else 0
-    if scale is None or point is None or call.dtype(0) not in INTEGERS:
+    if scale is None or point is None:
         return NONE
     return 0 if scale > 0 and call.bound_of(0) >= point else NONE
 

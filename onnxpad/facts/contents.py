@@ -93,14 +93,13 @@ def _cast(call: Call) -> Elements:
 
 
 def _conversion(source: int, target: int) -> Function:
-    is_real = source in REALS
-    if is_real or source in INTEGERS or source == BOOL:
-        if target in REALS:
-            return partial(numbers.convert if is_real else numbers.from_integer, dtype=target)
-        if target in INTEGERS:
-            return lambda a: fit(numbers.to_integer(a) if is_real else a, target)
-        if target == BOOL and not is_real:
-            return lambda a: 1 - size.equal(a, 0)
+    is_real = source in REALS  # elements of further types are all unknown
+    if target in REALS:
+        return partial(numbers.convert if is_real else numbers.from_integer, dtype=target)
+    if target in INTEGERS:
+        return lambda a: fit(numbers.to_integer(a) if is_real else a, target)
+    if target == BOOL and not is_real:
+        return lambda a: 1 - size.equal(a, 0)
     raise UnreadError("a cast between types that are not computed")
 
 

@@ -244,8 +244,8 @@ class Analysis:
         if call is None:
             if tensor.name in self._input_shapes:
                 return self._input_shapes[tensor.name]
-            declared = self.graph.declared(tensor)
-            return None if declared is None or declared.shape is None else known(declared.shape)
+            _, declared = self.graph.declared(tensor) or (0, None)
+            return None if declared is None else known(declared)
         rule = self._shape_rule(call)
         if rule is None:
             return self._computed(call).shape
@@ -271,9 +271,8 @@ class Analysis:
         found: int | None
         call = self._call(tensor)
         if call is None:
-            declared = self.graph.declared(tensor)
-            found = None if declared is None else declared[0]
-            if found == 0 and tensor.name in self.graph.inputs:
+            found, _ = self.graph.declared(tensor) or (0, None)
+            if found == 0:
                 found = self._input_facts.get(tensor.name, NOTHING).dtype
         elif self._shape_rule(call) is None:
             found = self._computed(call).dtype
@@ -339,7 +338,7 @@ class Analysis:
 
     def _constant_value(self, tensor: Any) -> Value | None:
         passed = self._input_facts.get(tensor.name)
-        if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
+        if passed is not None and passed.value is not None:
             return passed.value
         dtype, shape = self.graph.declared(tensor) or (0, None)
         if shape is None or math.prod(known(shape)) > CONSTANT_LIMIT:
@@ -358,13 +357,12 @@ def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
     taken: set[str] = set()
     for tensor, (_, declared) in inputs.items():
         for axis, dimension in enumerate(declared or ()):
-            if isinstance(dimension, int) and dimension >= 0:
+            if isinstance(dimension, int):
                 continue
             place = f"{tensor}[{axis}]"
-            label = dimension if isinstance(dimension, str) and dimension else place
-            name = label
+            name = label = dimension or place
             while name in taken:
-                name = f"{label} ({place})" if name == label else f"{name}'"
+                name = f"{name} ({place})"
             taken.add(name)
             yield OpenAxis(tensor, axis, label, name)
 
@@ -416,7 +414,7 @@ def passed_to_function(
 
 def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
     """What is passed on of a tensor; nothing of one that is left out."""
-    if tensor is None or not tensor.name:
+    if tensor is None:
         return NOTHING
     value = analysis.value(tensor)
     constant = value if is_constant(value) else None
@@ -430,7 +428,9 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     so, what both have in common. Bodies of other nodes get nothing.
     """
     node, around = body.owner, body.parent
-    if node is None or around is None or rule_name(around, node) != "Loop":
+    assert node is not None
+    assert around is not None
+    if rule_name(around, node) != "Loop":
         return {}
     # The iteration number and the condition come first, and the next condition.
     assumed = [replace(_facts(outer, tensor), value=None) for tensor in node.inputs[2:]]
@@ -455,9 +455,8 @@ def _computed_by(analysis: Analysis, node: Node) -> list[PassedFacts]:
         return []
     bodies = list(graph.bodies(node))
     if node.op == "Loop":
-        return list(passed_to_body(bodies[0], analysis).values()) if bodies else []
-    results = [_results(body, analysis, {}) for body in bodies]
-    return list(map(common, *results)) if len(results) == 2 else []
+        return list(passed_to_body(bodies[0], analysis).values())
+    return list(map(common, *(_results(body, analysis, {}) for body in bodies)))
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:

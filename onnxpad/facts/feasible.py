@@ -36,7 +36,7 @@ from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
 Conditions = Iterator[Extent]
-"""Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
+"""Conditions on sizes: each is 1 where it holds and else 0, and varies with one symbol at most."""
 
 _SIZES = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
@@ -55,9 +55,9 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> tuple[dict[str, Sizes], 
             both = condition
             if isinstance(condition, Size) and condition not in seen:
                 seen.add(condition)
-                if len(condition.symbols) == 1:
-                    name = condition.symbols[0].name
-                    conditions[name] = both = minimum(conditions.get(name, 1), condition)
+                (varied,) = condition.symbols
+                name = varied.name
+                conditions[name] = both = minimum(conditions.get(name, 1), condition)
             if both == 0:
                 return {}, node
     found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
@@ -117,7 +117,7 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """The conditions that an operator runs, as far as they are known."""
     row, call = operator_of(graph, node), Call(graph, analysis, node)
     try:
-        if row is not None and node.inputs:
+        if row is not None:
             yield from _windowed(call, row)
         elif call.op == "Concat":
             yield from _concatenated(call)

@@ -98,10 +98,11 @@ def recorded_sizes(graph: Graph) -> Recorded:
     for name, entry in items.items():
         there = tuple(place for place in entry.axes if place in known)
         keys = {labels.get(place, place) for place in there}
-        left = {key: allowed.get(key, entry.sizes).common(entry.sizes) for key in keys}
-        if there and None not in left.values():
+        common = ((key, allowed.get(key, entry.sizes).common(entry.sizes)) for key in keys)
+        left = {key: each for key, each in common if each is not None}
+        if there and len(left) == len(keys):
             entries[name] = replace(entry, axes=there)
-            allowed |= {key: each for key, each in left.items() if each is not None}
+            allowed |= left
     wrong = [f"{name!r} as {each.sizes}" for name, each in items.items() if name not in entries]
     told = f"of the metadata {METADATA} is ignored what the model has no such axes or sizes for:"
     warnings = (f"{told} {few(wrong, _TOLD, '; ')}",) if wrong else ()
@@ -125,7 +126,7 @@ def declared_sizes(graph: Graph) -> dict[Place, Sizes]:
         (name, axis): Sizes(size, size)
         for name, (_, shape) in graph.inputs.items()
         for axis, size in enumerate(shape or ())
-        if isinstance(size, int) and size >= 0
+        if isinstance(size, int)
     }
 
 
@@ -192,8 +193,8 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
         if not given and len(fed) != 1:
-            known = f"; there is {_known(fed)}; name the one that it is for" if fed else ""
-            raise _lacking("shapes", given, f"a shape without a name, of {len(fed)} inputs{known}")
+            told = f"a shape without a name, of {len(fed)} inputs; there is {_known(fed)}"
+            raise _lacking("shapes", given, f"{told}; name the one that it is for")
         name = given or fed[0]
         if name not in fed:
             told = f"there is no input {name!r} to give a shape; there is {_known(fed)}"
@@ -231,7 +232,7 @@ def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
     if isinstance(given, str):
         # Reports print sizes as 1x3x?x224.
         items = re.split("," if "," in given else "[xX]", given) if given.strip() else ()
-        items = None if "," not in given and "" in items and len(items) > 1 else items
+        items = None if "," not in given and "" in items else items
     elif isinstance(sizes := listed(given), Sequence) and not isinstance(sizes, range | bytes):
         items = sizes
     if items is None:

@@ -27,7 +27,7 @@ from msgspec import Struct
 from onnx import TensorProto, numpy_helper
 
 from onnxpad.arithmetic.size import Extent, Unknown, bounds, ceil_div, floor_div
-from onnxpad.arithmetic.window import Window, output_size, pool_output_size, same_output_size
+from onnxpad.arithmetic.window import output_size, pool_output_size, same_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
@@ -41,10 +41,10 @@ from onnxpad.semantics.moving import (
     remaining,
     slice_size,
 )
-from onnxpad.semantics.operators import MICROSOFT
+from onnxpad.semantics.operators import MICROSOFT, laid_out
 from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, Row, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
-from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
+from onnxpad.semantics.window import TRANSPOSED, WINDOWS, form_of
 
 Shape = tuple[Extent, ...]
 Elements = npt.NDArray[np.object_]
@@ -111,10 +111,9 @@ def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | 
 def fit(number: Extent, dtype: int) -> Extent:
     """Return the integer where its type holds it; one that overflows is unknown."""
     least, greatest = INTEGERS[dtype]
-    low, high = bounds(number)
-    if low is None or high is None or (least <= low and high <= greatest):
+    if isinstance(number, Unknown) or (at_least(number, least) and at_least(-number, -greatest)):
         return number
-    return Unknown(f"{low} to {high} overflows the type")
+    return Unknown(f"{number} overflows the type")
 
 
 LIMIT = 64
@@ -299,7 +298,7 @@ def _reshape(call: Call) -> Shape:
     result: list[Extent] = []
     for axis, extent in enumerate(target):
         if extent == 0 and copied:
-            is_there = shape is not None and axis < len(shape)
+            is_there = shape and axis < len(shape)
             result.append(shape[axis] if shape and is_there else Unknown("a size that is copied"))
         else:
             is_known = extent in (0, -1) or at_least(extent, 1)
@@ -388,8 +387,8 @@ def _gather(call: Call) -> Shape:
 
 def pads_of(call: Call, rank: int) -> ExtentPairs:
     """Return the amounts of a Pad for each axis, each unknown where they are."""
-    amounts, axes, axes_known = amounts_of(call)
-    pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
+    amounts, axes = amounts_of(call)
+    pads = None if amounts is None else over_axes(amounts, axes, rank)
     return ((Unknown("the pads are unknown"),) * 2,) * rank if pads is None else pads
 
 
@@ -491,8 +490,7 @@ data, and gives the longer result: its rule of shapes is another.
 
 def of_row(row: Row) -> ShapeRule:
     """Make the rule for the shape of an operator of the table."""
-    window = row.window
-    place = row.transposed[0] if row.transposed else None if window is None else window.weight
+    window, place = row.window, laid_out(row, {}).inputs.weight
 
     def rule(call: Call) -> Shape:
         last = window is not None and window.last
@@ -502,7 +500,7 @@ def of_row(row: Row) -> ShapeRule:
         data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
         if not data:
             raise UnreadError(f"a {row.op} of rank {len(shape)}")
-        weights = shape if place is None else call.shape(place) if call.has(place) else None
+        weights = shape if place is None else call.shape(place)
         if weights is None or len(weights) != len(shape):
             weights = (Unknown("a weight of unknown shape"),) * len(shape)
         notes, key = call.node.notes, (of_row, data, weights[2:])
@@ -537,10 +535,10 @@ def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[E
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UnreadError("auto_pad and pads at once")
     if is_same:
-        if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
+        if pools and any(window.dilation > 1 and window.kernel > 1 for window in slide.axes):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
         return [same_output_size(*each) for each in zip(data, slide.axes, strict=True)]
-    axes = zip(data, _windows(slide), slide.pads, strict=True)
+    axes = zip(data, slide.axes, slide.pads, strict=True)
     how = {"ceil_mode": slide.ceil} if pools else {}
     size_of = pool_output_size if pools else output_size
     return [size_of(size, window, *pads, **how) for size, window, pads in axes]
@@ -555,21 +553,13 @@ def _spread_sizes(call: Call, row: Row, data: Shape) -> Sequence[Extent]:
         return wanted
     if slide.pads_written and min(map(min, slide.pads)) < 0:
         raise UnreadError("pads are negative, which the specification forbids")
-    ends = zip(data, _windows(slide), ends_of(form, None), strict=True)
+    ends = zip(data, slide.axes, ends_of(form, None), strict=True)
     return tuple(
         Unknown("runtimes differ on SAME with a kernel below the stride", is_disputed=True)
         if is_open
         else window.stride * (size - 1) + window.extent + begin + end
         for size, window, (begin, end, is_open) in ends
     )
-
-
-def _windows(slide: Slide | WindowForm) -> list[Window]:
-    """Return the windows along the spatial axes, whose kernels must be known."""
-    windows = [window for window in slide.axes if isinstance(window, Window)]
-    if len(windows) != len(slide.axes):
-        raise UnreadError("a kernel that must be known is unknown")
-    return windows
 
 
 def _global_pool(call: Call) -> Shape:
@@ -580,7 +570,7 @@ def _global_pool(call: Call) -> Shape:
 
 
 def _resize(call: Call) -> Shape:
-    shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
+    shape, by_size = call.shape_of(0), call.has(3)
     crops = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
     if crops or call.of("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnreadError("a Resize that crops, or keeps the aspect ratio")

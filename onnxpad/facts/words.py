@@ -49,7 +49,7 @@ class Wording:
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
         """Why a `Pad`'s amounts are not constant, with options that help besides those on sizes."""
-        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+        given = [each for place in (1, 3) if (each := pad.node.operand(place)) is not None]
         if any(map(self._graph.is_external, given)):
             text = "its amounts lie in another file; pass the path of the model"
             return RefusalError(Reason.AMOUNTS_IN_FILE, text)
@@ -76,7 +76,7 @@ class Wording:
             axes=list(pairs),
             sizes=places,
             amounts=told,
-            options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
+            options=(*BY_SIZE, *options),
         )
 
     def overridable(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
@@ -84,10 +84,10 @@ class Wording:
         value, sources = self._analysis.value, self._graph.sources
 
         def unknown(among: Iterable[Tensor]) -> list[Tensor]:
-            return [each for each in among if each.name and not is_constant(value(each))]
+            return [each for each in among if not is_constant(value(each))]
 
         found = [*upstream(unknown(tensors), lambda node: unknown(sources(node)))]
-        first = [self._graph.home(each) for each in found if each and each.producer is None]
+        first = [self._graph.home(e) for e in filter(None, found) if e.producer is None]
         names = [tensor.name for graph, tensor in first if tensor.name in graph.initializers]
         if None in found or not names or len(names) < len(first):
             return None
@@ -101,9 +101,9 @@ class Wording:
         )
 
     def _is_known_at_one_size(self, tensor: Tensor) -> bool:
-        """Whether a tensor, if it is there, holds numbers once every open size is fixed."""
-        found = self._at_one_size.integers(tensor) if tensor.name else (0,)
-        return bool(found) and {int}.issuperset(map(type, found or ()))
+        """Whether a tensor holds numbers once every open size is fixed."""
+        found = self._at_one_size.integers(tensor)
+        return found is not None and {int}.issuperset(map(type, found))
 
     @cached_property
     def _at_one_size(self) -> Analysis:
@@ -130,8 +130,8 @@ class Wording:
         return told or (_told(pair, repr(known.label)) if known and len(names) == 1 else "")
 
     def _is_traced(self, extent: Extent) -> bool:
-        """Whether an extent grows with axes of graph inputs alone."""
-        return not isinstance(extent, Unknown) and self._inputs.keys() >= {*_names([extent])}
+        """Whether an extent, if it is known, grows with axes of graph inputs alone."""
+        return self._inputs.keys() >= {*_names([extent])}
 
     @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:

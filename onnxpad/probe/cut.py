@@ -403,7 +403,6 @@ class _Cutting:
 
     def _taps_of(self, row: Operator, shape: Shape | None) -> np.ndarray[Any, Any]:
         """Small integers for the kernel of a weight's shape."""
-        assert row.weight_layout is not None
         sizes = () if shape is None else row.weight_layout.spatial(shape)
         kernel = [size for size in sizes if isinstance(size, int)]
         if not kernel or len(kernel) < len(sizes) or prod(kernel) > _LARGE:
@@ -419,7 +418,6 @@ class _Cutting:
         """
         inputs, layout = row.inputs, row.weight_layout
         assert inputs.weight is not None
-        assert layout is not None
         assert shape is not None  # or its taps were unknown
         sizes = self._numbers(shape, node.inputs[inputs.weight].name)
         if prod(sizes) > _LARGE:

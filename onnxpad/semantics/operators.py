@@ -169,11 +169,9 @@ class Operator(Struct, frozen=True):
         return self.row.op
 
     @property
-    def weight_layout(self) -> Layout | None:
-        """The axes of its weight; None where it has none."""
-        if self.scatters:
-            return _TRANSPOSED
-        return None if self.inputs.weight is None else CHANNELS_FIRST
+    def weight_layout(self) -> Layout:
+        """The axes of its weight, if it has one."""
+        return _TRANSPOSED if self.scatters else CHANNELS_FIRST
 
     @property
     def counts(self) -> str | None:
@@ -228,11 +226,15 @@ OPERATORS: Mapping[Key, Operator] = {
 """All operators with a window whose padding is rewritten, in their usual layout."""
 
 
-_DYNAMIC = "ConvTransposeWithDynamicPads"
 # NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
 NOT_REWRITTEN = frozenset(
-    {("", "DeformConv"), *((MICROSOFT, op) for op in ("NhwcConv", "NhwcFusedConv", _DYNAMIC))}
+    {
+        ("", "DeformConv"),
+        (MICROSOFT, "ConvTransposeWithDynamicPads"),
+        (MICROSOFT, "NhwcConv"),
+        (MICROSOFT, "NhwcFusedConv"),
+    }
 )
 """Operators with a window and a weight whose padding is not rewritten."""
 
@@ -248,11 +250,6 @@ def windowed(graph: Graph, node: Node) -> bool:
     """Whether a node has a window, rewritten or not, and does not contradict its schema."""
     is_row = operator_of(graph, node) is not None
     return is_row or (key_of(graph, node) in NOT_REWRITTEN and not graph.contradiction(node))
-
-
-def crops(graph: Graph, node: Node) -> bool:
-    """Whether the pads of a node's operator crop its output."""
-    return is_transposed(graph, node) or (node.op == _DYNAMIC and windowed(graph, node))
 
 
 def gathering(graph: Graph, node: Node) -> Operator | None:

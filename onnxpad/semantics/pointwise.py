@@ -29,7 +29,7 @@ from onnxpad.semantics.layers import (
     never_pads,
     number_of,
 )
-from onnxpad.semantics.moving import check_free, rank_of, widened
+from onnxpad.semantics.moving import check_free, widened
 from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, Call, Passed, Step, UnreadError, named
 
 
@@ -128,7 +128,7 @@ def _bound(call: Call, place: int) -> Number | None:
     """A bound of a Clip; None where it is absent."""
     if call.operand(place) is None:
         return None
-    found = elements(call, place, call.dtype())
+    found = elements(call, place, call.element_type())
     if len(found) != 1:
         raise UnreadError("a bound of several values")
     return found[0]
@@ -142,9 +142,10 @@ def operated(call: Call, inner: Sequence[Layers]) -> Passed:
     (place,) = call.data_places()
     dtype, array = call.element_type(place), call.constant(1 - place)
     operands = elements(call, 1 - place, dtype)
-    rank = rank_of(call, layers, place)
-    if array is None or rank is None or not all(map(math.isfinite, operands)):
-        raise UnreadError("an operand is not finite, or the rank is unknown")
+    assert array is not None  # or it had no elements
+    if not all(map(math.isfinite, operands)):
+        raise UnreadError("an operand is not finite")
+    rank = len(layers[0].amounts)
     sizes = enumerate(array.shape, rank - array.ndim)
     check_free(layers, [axis for axis, size in sizes if size != 1])
 
@@ -156,10 +157,10 @@ def operated(call: Call, inner: Sequence[Layers]) -> Passed:
     return named(call, widened(found, max(array.ndim - rank, 0)))
 
 
-def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
+def elements(call: Call, place: int, dtype: int) -> list[Number]:
     """The distinct elements of a constant of an element type; 0.0 and -0.0 are distinct."""
     array = call.constant(place)
-    if array is None or not array.size or dtype is None or call.constant_dtype(place) != dtype:
+    if array is None or not array.size or call.constant_dtype(place) != dtype:
         raise UnreadError(f"input {place} of {call.node.op} is no constant of that type")
     flat = array.reshape(-1)
     if dtype in FLOATS:

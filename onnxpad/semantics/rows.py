@@ -240,8 +240,7 @@ class Call:
 
     def integers(self, place: int) -> tuple[Extent, ...] | None:
         """The contents of an input that is a short list of integers; None where unknown."""
-        tensor = self.operand(place)
-        return None if tensor is None else self._facts.integers(tensor)
+        return self._facts.integers(self.node.inputs[place])
 
     def numbers(self, place: int) -> tuple[int, ...]:
         """As `integers`, if all are numbers."""
@@ -251,18 +250,17 @@ class Call:
         return found  # type: ignore[return-value]  # all are numbers
 
     def constant(self, place: int) -> np.ndarray[Any, Any] | None:
-        """The elements of an input that is constant; None where it is left out or computed."""
-        tensor = self.operand(place)
+        """The elements of an input that is constant; None where it is computed."""
         try:
-            return None if tensor is None else self._graph.constant(tensor)
+            return self._graph.constant(self.node.inputs[place])
         except ModelError as error:
             raise UnreadError(str(error)) from error
 
     def element(self, place: int) -> float | int | None:
         """The one element of an input; None where unknown, or unless there is just one number."""
-        tensor, array = self.operand(place), self.constant(place)
-        if tensor is None or array is None:
-            return None if tensor is None else self._facts.scalar(tensor)
+        array = self.constant(place)
+        if array is None:
+            return self._facts.scalar(self.node.inputs[place])
         if array.size != 1 or array.dtype.kind not in "fiubV":
             return None
         found = array.reshape(-1)[0]
@@ -286,7 +284,7 @@ class Call:
 def places_of(graph: Graph, node: Node, row: Row) -> tuple[int, ...]:
     """The inputs of a node whose padding it may hand on; none where it is no step."""
     inputs = node.inputs
-    if row.step is None or not inputs or not node.outputs:
+    if row.step is None or not node.outputs:
         return ()
     places: Sequence[int] = (0,)
     if row.data == "all":
@@ -295,7 +293,7 @@ def places_of(graph: Graph, node: Node, row: Row) -> tuple[int, ...]:
         places = [place for place, each in enumerate(inputs) if graph.constant(each) is None]
         if len(places) != 1:
             return ()
-    return tuple(places) if all(inputs[place].name for place in places) else ()
+    return tuple(places) if all(map(node.operand, places)) else ()
 
 
 def named(call: Call, layers: Layers, *says: object) -> Passed:
@@ -325,7 +323,7 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     if not version or (row.versions and version not in row.versions):
         raise UnreadError(f"{node.op} of version {version} is not in the table")
     for name, value in node.attrs.items():
-        if name not in known or name not in row.attributes:
+        if name not in known:
             if row.others:
                 continue
             raise UnreadError(f"{node.op} of version {version} has no attribute {name}")

@@ -138,7 +138,7 @@ def pad_of(call: Call) -> PadOp:
     mode = call.attribute("mode")
     if mode not in _MODES:
         raise UnreadError(f"mode {mode!r} is none of {', '.join(_MODES)}")
-    amounts, axes, axes_known = amounts_of(call)
+    amounts, axes = amounts_of(call)
     if call.version < 11:
         value = call.attribute("value")
     else:
@@ -148,26 +148,25 @@ def pad_of(call: Call) -> PadOp:
             raise UnreadError("the value of a Pad is of another type than the data")
         value = 0 if filler is None else call.element(2)
     value = 0 if is_plain_zero(value) else value
-    amounts = amounts if axes_known else None
     return PadOp(call.node, mode, axes, amounts, value, _numbers(amounts))
 
 
-def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:
-    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadOp`."""
+def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None]:
+    """The amounts of a `Pad`, None where they or their axes are unknown, and the axes it names."""
     if call.version < 11:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:
             raise MalformedError("it has no amounts, which the opset requires")
-        return _pairs(tuple(written), None), None, True
+        return _pairs(tuple(written), None), None
     if call.operand(1) is None:
         raise MalformedError("it has no pads input, which the opset requires")
-    axes, axes_known, flat = None, True, call.integers(1)
+    axes, flat = None, call.integers(1)
     if call.operand(3) is not None:
         try:
             axes = call.numbers(3)
         except UnreadError:
-            axes_known = False
-    return None if flat is None else _pairs(flat, axes), axes, axes_known
+            return None, None
+    return None if flat is None else _pairs(flat, axes), axes
 
 
 def amounts_attribute(opset: int) -> str:
@@ -177,15 +176,15 @@ def amounts_attribute(opset: int) -> str:
 
 def _check_types(call: Call) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    for place, tensor in enumerate(call.node.inputs):
+    for place in range(len(call.node.inputs)):
         types = _TYPES.get(place)
-        if types is None or not tensor.name:
+        if types is None:
             continue
         dtype, shape = call.declared(place) or (call.dtype(place), call.shape(place))
         if dtype and dtype not in types:
             kind = MalformedError if place == 1 else UnreadError
             raise kind(f"input {place} is of a type that Pad does not take")
-        if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
+        if shape is not None and len(shape) != 1:
             raise UnreadError(f"input {place} is no list, as Pad takes it")
 
 

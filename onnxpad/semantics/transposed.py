@@ -125,7 +125,7 @@ def ends_of(
 
 def _reach(shape: tuple[Extent, ...] | None, axes: tuple[Window, ...], place: int) -> Extent:
     """How many elements of the line windows reach along an axis; unknown where its size is."""
-    if shape is None or len(shape) != _BEFORE + len(axes):
+    if shape is None:
         return Unknown("the size of the data is unknown")
     return axes[place].stride * (shape[_BEFORE + place] - 1) + axes[place].extent
 

@@ -358,11 +358,8 @@ def zero_of(call: Call, window: Window) -> Fill:
         return ZERO
     if len({call.dtype(place), call.dtype()} - {None}) > 1:
         raise UnreadError("the zero point is of another type than the data")
-    if call.shape(place) in ((), (1,)):
-        for number in call.integers(place) or ():
-            if isinstance(number, int):
-                return number
-    return Operand(place)
+    number = call.element(place) if call.shape(place) in ((), (1,)) else None
+    return number if isinstance(number, int) else Operand(place)
 
 
 def _own(call: Call, window: Window, counts: bool, zero: Fill) -> Fill:

@@ -33,7 +33,7 @@ BORROWED: Final = one(
     inputs="float[1, 2, height, width] x, float[1, 1, height, width] z",
     initializers=f"{W}, int64 two = {{2}}, int64 one = {{1}}, int64[2] none = {{0, 0}}",
 )
-TWO: Final = one("y = Relu (x) v = Relu (z)", inputs="float[N, height, ?] x, float[N, 4] z")
+TWO: Final = one("y = Relu (x)", inputs="float[N, height, ?] x, float[N, 4] z, float[] u")
 
 
 def declared(model: onnx.ModelProto) -> list[list[int | str]]:
@@ -170,7 +170,7 @@ def test_equal_names_are_trusted_on_request_only() -> None:
     [
         ({"x": "1,2"}, {}, ["'x'", "3 axes", "N,height,?", "has 2", "1,2"]),
         ({"q": "1,2"}, {}, ["'q'", "'x', 'z'"]),
-        ({"": "1,2,3"}, {}, ["'x', 'z'; name the one that it is for"]),
+        ({"": "1,2,3"}, {}, ["'x', 'z', 'u'; name the one that it is for"]),
         ({"z": "1,5"}, {}, ["'z'", "axis 1 has size 4 where", "has 5"]),
         ({"z": "0,4"}, {}, ["'z'", "'0'"]),
         ({"z": f"{2**31},4"}, {}, [str(2**31)]),
@@ -371,6 +371,9 @@ def test_validate_keeps_to_what_either_model_says(rewritten: onnx.ModelProto) ->
     assert drawn(found) == {"1x2x64x4", "2x2x64x8"}
     both = onnxpad.fix(rewritten, dims={"height": 64, "width": 32}, validate=False).model
     assert drawn(onnxpad.validate(OPEN, both)) == {"1x2x64x32", "2x2x64x32"}
+    assert onnxpad.check(both, dims={"height": "32..96:32"}).warnings == ()
+    with pytest.raises(UsageError):
+        onnxpad.check(both, dims={"height": 65})
 
 
 def test_models_and_data_that_no_size_fits_are_refused(
@@ -422,8 +425,9 @@ def test_what_cannot_be_used_is_ignored_and_said(items: Any) -> None:
 
 def test_what_can_be_used_beside_it_is() -> None:
     items = {"h": EVEN, "other": {**EVEN, "first": 4, "step": 4}, "odd": {**EVEN, "first": 1}}
-    found = recorded_sizes(Graph.from_proto(saying(items)))
-    assert "'odd'" in found.warnings[0]
+    two = one(SAME, inputs="float[] u, float[N, 2, height, width] x", initializers=W)
+    found = recorded_sizes(Graph.from_proto(saying({**items, "one": {**EVEN, "last": 2}}, two)))
+    assert "'odd' as 1..63 in steps of 2; 'one' as 2" in found.warnings[0]
     assert [*found.entries] == ["h", "other"]
     gone = saying({"height": {**EVEN, "axes": [["x", 2], ["q", 0], ["x", 100]]}})
     model = onnxpad.fix(gone, dims={"width": "2..64:2"}, validate=False).model

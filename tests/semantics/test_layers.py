@@ -150,7 +150,8 @@ def test_what_a_type_does_not_hold_is_refused(number: Number, dtype: int) -> Non
     ("op", "a", "b", "dtype"),
     [
         ("Mul", 2.0**-100, 2.0**-100, FLOAT),  # 0 or subnormal
-        ("Div", 2.0**-126, 3.0, FLOAT), ("Mul", 3e38, 2.0, FLOAT), ("Add", 1e308, 1e308, DOUBLE),
+        ("Div", 2.0**-126, 3.0, FLOAT), ("Div", 2.0**-126, 3e38, FLOAT),
+        ("Mul", 2.0**-126, 1.0, FLOAT), ("Mul", 3e38, 2.0, FLOAT), ("Add", 1e308, 1e308, DOUBLE),
         ("Mul", 0.0, math.inf, FLOAT), ("Sub", math.inf, math.inf, FLOAT), ("Div", 1.0, 0.0, FLOAT),
         ("Div", 1.0, 3.0, HALF), ("Add", 2048.0, 1.0, HALF), ("Mul", 1.0078125, 1.0078125, BRAIN),
         ("Sub", -100, 29, INT8), ("Div", 4, 2, INT64),
@@ -171,6 +172,7 @@ def test_types_of_16_bits_hold_few_numbers_and_zeros_have_signs() -> None:
 
     assert exact(2.0**127, BRAIN) == 2.0**127
     assert computed("Mul", 1.5, 3.0, BRAIN) == 4.5
+    assert computed("Add", 1.0, math.inf, FLOAT) == math.inf
     assert fill(lambda number: (-number,), 0, FLOAT) == NEGATIVE_ZERO
     assert fill(lambda number: (-number,), 0, INT8) == 0
     for given in (LEAST, EXCLUDED, 0.1):

@@ -64,7 +64,8 @@ GIVEN: Final = f"""
     float[3, 2, 3, 5] w = {{{ONES}}}, uint8[3, 2, 3, 5] k = {{{ONES}}}, uint8 z = {{7}},
     uint8[1] z1 = {{7}}, uint8[2] z2 = {{7, 7}}, int8 zi = {{7}}, float s = {{1}},
     float[2, 3, 3, 2] t = {{{", ".join(["1"] * 36)}}}, float[3] b = {{2, 2, 2}},
-    float[3] biases = {{1, 2, 3}}, float[3] minus = {{-0.0, 0.0, -0.0}}
+    float[3] biases = {{1, 2, 3}}, float[3] minus = {{-0.0, 0.0, -0.0}},
+    float[0] nothing = {{}}, int64[3] whole = {{2, 2, 2}}
 """
 INPUTS: Final = (
     "float[1, 2, 9, 8] x, uint8[1, 2, 9, 8] u, float[3, 2, a, 5] open, float[] free, "
