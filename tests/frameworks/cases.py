@@ -84,8 +84,10 @@ def _explained(found: dict[str, Any]) -> Iterator[str]:
             yield f"{name} {pads} to {'x'.join(map(str, form['output']))}{counts}"
     yield from (f"agree {' '.join(names)}" for names in found["agree"])
     yield f"not {' '.join(found['refused'])}"
-    if found["reach"]:
-        yield f"reach {json.dumps(found['reach']['axes'])}"
+    if reach := found["reach"]:
+        ways = {**reach["conventions"], "any": [reach["explicit"]] * reach["possible"]}
+        told = {n: [(e["pads"], e["output_padding"]) for e in some] for n, some in ways.items()}
+        yield f"reach {json.dumps(reach['axes'])} {told} {facts(reach['refused'])}"
     for each in found["periods"]:
         groups = ", ".join(" ".join(names) for names in each["agree"] if len(names) > 1)
         yield f"from {found['since']} at {each['remainders']} of {found['period']}: {groups}"
