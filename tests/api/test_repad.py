@@ -242,27 +242,33 @@ def test_a_chain_becomes_what_the_framework_computes(seed: int) -> None:
 
 def test_declared_sizes_that_became_wrong_go() -> None:
     before = model(
-        f"a = {HALF} b = Relu (a) y = Conv (b, w) c = Relu (x) z = Relu (c)",
-        "float[N, 1, 8, 8] x",
-        outputs="float[N, 1, 2, 2] y, float[N, 1, 8, 8] z",
+        f"a = {HALF} b = Relu (a) y = Conv (b, w) c = Relu (x) z = Relu (c) d = If (t) <"
+        "then_branch = g () => (float[N, 1, J, K] e) <float[N, 1, 4, U] f> "
+        "{f = Relu (a) e = Relu (f)}, else_branch = h () => (float[N, 1, J, K] i) {i = Abs (x)}>",
+        "float[N, 1, 8, W] x, bool t",
+        outputs="float[N, 1, 2, V] y, float[N, 1, 8, W] z",
     )
     graph = before.graph
-    for output, shape in zip(graph.output, (("N", 1, 2, 2), ("N", 1, 8, 8)), strict=True):
+    for output, shape in zip(graph.output, (("N", 1, 2, "V"), ("N", 1, 8, "W")), strict=True):
         output.CopyFrom(onnx.helper.make_tensor_value_info(output.name, 1, shape))
-    for name, shape in (("a", ("N", 1, 4, 4)), ("c", ("N", 1, 8, 8))):
+    for name, shape in (("a", ("N", 1, 4, "U")), ("c", ("N", 1, 8, "W"))):
         graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, shape))
     found = repad(before, "valid").model
     assert [value.name for value in found.graph.value_info] == ["c"]
+    assert not found.graph.node[-1].attribute[0].g.value_info
     sizes = [
         [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
         for value in found.graph.output
     ]
-    assert sizes == [["N", 1, 1, 1], ["N", 1, 8, 8]]
+    assert sizes == [["N", 1, 1, 0], ["N", 1, 8, "W"]]
     onnx.checker.check_model(found, full_check=True)
+    graph.output[0].type.tensor_type.shape.dim.pop()  # so that it contradicts what it is
+    assert repad(before, "valid").model.graph.output[0] == graph.output[0]
 
 
 def test_only_some_operators() -> None:
-    before = model(f"[first] a = {HALF} [second] y = {HALF.replace('(x', '(a')}")
+    left = "[left] b, i = MaxPool <kernel_shape = [3, 3]> (x)"
+    before = model(f"[first] a = {HALF} [second] y = {HALF.replace('(x', '(a')} {left}")
     result = repad(before, "tensorflow", only="second")
     assert [change.node for change in result.changes] == ["second"]
     assert not result.unchanged
@@ -328,6 +334,12 @@ def test_an_original_that_onnxruntime_does_not_run_is_compared_repaired() -> Non
     assert [change.node for change in result.changes] == ["<y>"]
     assert result.difference.uncompared == ""
     assert result.difference.outputs[0].max_rel > 0
+    other = f"y = {HALF} z = vendor.Odd (y)"
+    pools = f"a = {HALF} b = MaxPool <kernel_shape = [3, 3], {S2}> (x) y = Add (a, b)"
+    unread = f"a = {HALF} b = ReduceMax (a) c = Sub (b, b) d = ReduceMax (x) y = Add (c, d)"
+    assert len(repad(model(unread), "tensorflow").difference.inputs) == 2  # unoptimised runs alone
+    for each, to in ((other, "tensorflow"), (pools, "caffe")):
+        assert repad(model(each), to).difference.uncompared
 
 
 def test_what_is_given_comes_back_and_bad_arguments_are_refused() -> None:

@@ -88,7 +88,7 @@ def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
     if shape is None or len(shape) != site.rank:
         return site.sizes
     pairs = zip(site.sizes, (shape[axis] for axis in site.axes), strict=True)
-    return tuple(n if isinstance(w, int) and isinstance(n, int) else w for w, n in pairs)
+    return tuple(n if isinstance(w, int) else w for w, n in pairs)
 
 
 def _repadded(
