@@ -22,7 +22,7 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.layers import ExtentPairs, crops, is_padded, numbers_of
+from onnxpad.semantics.layers import ExtentPairs, crops, numbers_of
 from onnxpad.semantics.operators import Fill, Operator, TransposedOp, WindowOp, is_pad, read_pad
 from onnxpad.semantics.rows import UnreadError
 
@@ -79,7 +79,7 @@ class Site(Struct, frozen=True, eq=False):
         pads = numbers_of(self.total)
         if pads is None or (self.padding.is_same and None in self.known_sizes):
             return None
-        counts = self.leaves_padding_out and is_padded(self.front.amounts or ())
+        counts = self.leaves_padding_out and self.total != self.own
         return replace(self.padding, pads=pads, odd="end", counted=self.padding.counted or counts)
 
     @property

@@ -132,7 +132,7 @@ def working_copy(
     for output in copy.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
-    opset = default_opset(copy.opset_import) or 1
+    opset = default_opset(copy.opset_import)
     kept, left = list[Site](), list[tuple[str, str]]()
     places = {name: at for at, node in enumerate(model.graph.node) for name in node.output[:1]}
     replaced = dict[int, list[onnx.NodeProto]]()
