@@ -102,6 +102,8 @@ def test_a_constant_with_another_value_changes_what_reads_it() -> None:
         ({"pads": [0, 1], "auto_pad": "NOTSET"}, '<auto_pad = "NOTSET", pads = [0, 1]>'),
         ({"alpha": 0.1, "many": list(range(17))}, "<alpha = 0.1, many = ["),
         ({"many": list(range(17))}, "15, ... 17 in all]>"),
+        ({"many": list(range(16))}, ", 15]>"),
+        ({"value": numpy_helper.from_array(np.arange(16))}, ", 15]>"),
         ({"floats": [0.1, float("nan")]}, "<floats = [0.1, nan]>"),
         (
             {"value": numpy_helper.from_array(np.ones((2, 3), np.float32))},
@@ -141,6 +143,11 @@ def test_inputs() -> None:
         "input e[Unknown type sequence_type]",
         "input f[?]",
     ]
+
+
+def test_a_constant_without_a_value() -> None:
+    constants = [helper.make_node("Constant", [], ["c"]), helper.make_node("Neg", ["c"], ["y"])]
+    assert shown(graph(constants)) == ["c = Constant ()", "y = Neg (c)"]
 
 
 def test_names_cannot_forge_lines() -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,8 +11,19 @@ from msgspec.structs import fields, replace
 
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
+from onnxpad.frameworks.repadding.results import Matching, Repadded
 from onnxpad.options import Options
-from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidationResult
+from onnxpad.proving.pairs import Decision, Region
+from onnxpad.report import (
+    CheckReport,
+    Delivery,
+    FileReport,
+    FixReport,
+    MatchReport,
+    ProveReport,
+    ValidationResult,
+)
+from onnxpad.report.documents import View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import Screen
 from onnxpad.validation.result import (
@@ -143,6 +154,23 @@ class TestFixText:
         assert all(line.isprintable() for line in text.splitlines())
         assert "a\\nb" in text
 
+    def test_only_runs_of_the_result_that_tell_count(self) -> None:
+        ours = run(replace(NOISE, max_rel=math.nan))
+        theirs = replace(ours, subject="original", against="reference")
+        others = theirs, replace(ours, flat=True), run(), replace(run(WRONG), ok=True)
+        runs = ours, *others, replace(ours, excused=True)
+        text = fixed(validation=Validation(True, runs), findings=(warning("c"),)).text()
+        assert "1 comparison, 0 bit for bit" in text
+        assert "nan" not in text
+        assert "Pad before c" in text
+
+    def test_an_older_file_and_sizes_that_are_not_known_are_told(self) -> None:
+        older = fixed(older="old.onnx", declared={"x": (1, None)}, changes=())
+        assert not older.is_quiet_success
+        text = whole(older)
+        assert "1x?" in text
+        assert "sizes to declare" in text
+
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
         painted = whole(report, True)
@@ -249,7 +277,8 @@ class TestJson:
         }
 
     def test_it_is_ascii_whatever_the_names(self) -> None:
-        text = json_of(fixed(changes=(change("畳み\udce9"),)))
+        proof = Certificate("a", "b", ("a user's own",))
+        text = json_of(fixed(changes=(change("畳み\udce9", certificate=proof),)))
         assert text.isascii()
         assert json.loads(text)["changes"][0]["node"] == "畳み\udce9"
 
@@ -286,6 +315,7 @@ class TestValidated:
     def test_what_was_not_compared_fails(self) -> None:
         report = validated(run(EQUAL), unproven=("nothing was compared on X",))
         assert (report.ok, report.exit_code) == (False, 5)
+        assert "boxes" in validated(run(WRONG), unproven=report.unproven).failure
 
     def test_names_cannot_break_lines(self) -> None:
         seen = run(replace(WRONG, output="a\nb\x1b[2J", detail="x\ny"), note="m\nn")
@@ -301,6 +331,25 @@ class TestValidated:
         )
         assert "\x1b" not in text
         assert all(f"{a}\n{b}" not in text for a, b in ("ab", "xy", "mn", "PQ", "tu", "fg", "ww"))
+
+
+def test_all_that_match_found_is_told() -> None:
+    apart = Repadded("c1", "Conv", "a", "b", "tensorflow", {}, parting=("caffe",))
+    for more in ({"outcome": "matched", "changes": (apart,)}, {"rivals": ("caffe",)}):
+        told = {"first": "Conv 'c2'", "record": ("h1",), "further": {"width": 33}, **more}
+        found = Matching(**{"outcome": "not matched", **told})  # type: ignore[arg-type]
+        text = MatchReport("m", "r.npz", "", found).text(Screen(None))
+        assert text.count("Conv 'c2'") == 1 + ("changes" in more)
+        assert all(each in text for each in ("h1", "caffe", "width 33"))
+
+
+def test_regions_that_a_proof_leaves_open_are_told() -> None:
+    sides = ("Conv 'a'", ""), ("", "Conv 'b'")
+    regions = tuple(Region(*sides[n % 2], f"why {n}", "") for n in range(12))
+    report = ProveReport("m", "n", Decision("undecided", regions=regions))
+    brief, text = (report.text(Screen(None), view) for view in get_args(View))
+    assert [brief.count(each) for each in ("why", "?", "'a'", "'b'")] == [10, 10, 5, 5]
+    assert text.count("why") == 12
 
 
 def test_nothing_compared_stands_at_the_top() -> None:
