@@ -72,7 +72,9 @@ def _explain(operator: str) -> str:
     """What `explain` says."""
     words = (each.split("=") for each in operator.split())
     given: dict[str, Any] = {name.replace("-", "_"): value for name, value in words}
-    return " | ".join(_explained(json.loads(json_of(onnxpad.explain(**given)))))
+    found = onnxpad.explain(**given)
+    assert str(found)
+    return " | ".join(_explained(json.loads(json_of(found))))
 
 
 def _explained(found: dict[str, Any]) -> Iterator[str]:

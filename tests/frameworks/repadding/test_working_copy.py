@@ -171,23 +171,3 @@ def test_same_follows_the_size_of_the_run() -> None:
             assert same.amounts((size, size), sites[1].windows)[0][0] == begin
             assert np.asarray(found["y"]).shape[2:] == (-(-size // 2),) * 2
             assert np.asarray(found["h"]).shape[2:] == (size, size)
-
-
-def test_an_output_is_redeclared() -> None:
-    """A padding with another output size leaves no wrong size behind."""
-    model = parsed(
-        """
-        g (float[1, 1, 8, 8] x) => (float[1, 1, 4, 4] y)
-        { y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (x) }
-        """
-    )
-    graph = Graph.from_proto(model)
-    (site,) = sites_of(Context(graph))[0]
-    with redeclared(graph) as changed:
-        write(graph, site, Padding(((0, 0), (0, 0))))
-        changed.append(site.node)
-    (value,) = graph.model.to_proto().graph.output
-    assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
-    onnx.checker.check_model(graph.model.to_proto(), full_check=True)
-    graph.rollback(0)
-    assert graph.model.to_bytes() == model.SerializeToString()
