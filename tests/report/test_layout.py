@@ -29,5 +29,6 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
 
 
 def test_words_that_are_wider_than_the_screen_stay_whole() -> None:
+    assert [*Screen(32).block_lines([Pairs([("name", "text")])])] == ["  name  text"]
     row = ["a" * 30, "b" * 30, "c"]
     assert " ".join(Screen(40).block_lines([Table([""] * 3, [row])])).split() == row

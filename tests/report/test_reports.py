@@ -11,7 +11,7 @@ from msgspec.structs import fields, replace
 
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
 from onnxpad.frameworks.repadding.results import Matching, Repadded
-from onnxpad.options import Options
+from onnxpad.options import Configured, Options
 from onnxpad.proving.pairs import Decision, Region
 from onnxpad.report import (
     CheckReport,
@@ -25,6 +25,7 @@ from onnxpad.report import (
 from onnxpad.report.documents import View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import Screen
+from onnxpad.report.text import configurations
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -145,11 +146,11 @@ class TestFixText:
         assert "Pad before c" in text
 
     def test_an_older_file_and_sizes_that_are_not_known_are_told(self) -> None:
-        older = fixed(older="old.onnx", declared={"x": (1, None)}, changes=())
+        left = refusal("c", evidence={"options": ["--dim"]})
+        older = fixed(older="old", declared={"x": (1, None)}, changes=(), findings=(left,))
         assert not older.is_quiet_success
         text = whole(older)
-        assert "1x?" in text
-        assert "sizes to declare" in text
+        assert all(each in text for each in ("1x?", "sizes to declare", "--shape or --dim"))
 
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
@@ -305,6 +306,16 @@ def test_regions_that_a_proof_leaves_open_are_told() -> None:
     brief, text = (report.text(Screen(None), view) for view in get_args(View))
     assert [brief.count(each) for each in ("why", "?", "'a'", "'b'")] == [10, 10, 5, 5]
     assert text.count("why") == 12
+
+
+def test_files_that_configure_models_name_them_where_they_say_other_things() -> None:
+    first, second, third = (Configured(f, {"style": s}) for f, s in ("ap", "bp", "bs"))
+    told = [*configurations([("m", first), ("n", second), ("o", third)])]
+    assert [f"({name})" in line for line, name in zip(told, "mno", strict=True)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_nothing_compared_stands_at_the_top() -> None:
