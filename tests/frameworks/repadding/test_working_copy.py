@@ -40,10 +40,6 @@ INTEGERS = (
     f" <uint8[3, 2, 3, 4] w = {{{WEIGHTS.replace('-', '')}}}>"
     " { y = ConvInteger <strides = [2, 1], pads = [1, 1, 1, 2]> (x, w) }"
 )
-PAD = (
-    f"{X} <int64[8] p = {{0, 0, 1, 0, 0, 0, 0, 1}}>"
-    " { q = Pad (x, p) y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (q) }"
-)
 CASES = {
     "conv": (CONV, 17),
     "conv of opset 8": (CONV, 8),
@@ -58,7 +54,6 @@ CASES = {
     "transposed": (TRANSPOSED, 17),
     "quantised": (QUANTISED, 17),
     "integers": (INTEGERS, 17),
-    "pad": (PAD, 17),
 }
 
 
