@@ -146,9 +146,10 @@ def constant_in_effect(size: Extent, window: Window, odd: Side) -> tuple[int, in
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
-def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Extent:
+def end_read(size: S, window: Window, begin: S, output: S) -> S:
     """End padding that is read: perhaps less than declared, or more by a pool that rounds up."""
-    return maximum((output - 1) * window.stride + window.extent - begin - size, 0)
+    read = (output - 1) * window.stride + window.extent - begin - size
+    return maximum(read, 0)  # type: ignore[return-value]
 
 
 def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int:

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.size import Extent, Unknown, maximum
 from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
 from onnxpad.facts import Analysis
-from onnxpad.graph import Graph, Node, Tensor, normal_domain
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.layers import ExtentPairs, crops, is_padded, numbers_of
+from onnxpad.semantics.layers import ExtentPairs, crops, numbers_of
 from onnxpad.semantics.operators import Fill, Operator, TransposedOp, WindowOp, is_pad, read_pad
 from onnxpad.semantics.rows import UnreadError
 
@@ -32,7 +32,7 @@ _UNKNOWN = (Unknown("not known"),)
 
 def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
     """The nodes between a `Pad`, the first of a path, and the next `Pad` or the end."""
-    return tuple(takewhile(lambda node: node.op != "Pad" or normal_domain(node.domain), path[1:]))
+    return tuple(takewhile(lambda node: node.op != "Pad", path[1:]))
 
 
 class Front(Struct, frozen=True):
@@ -69,17 +69,17 @@ class Site(Struct, frozen=True, eq=False):
     @property
     def total(self) -> ExtentPairs | None:
         """All padding per spatial axis, if known; a `Pad` before a crop is no part."""
-        return self.own if self.is_transposed else added(self.own, self.front.amounts)
+        if self.own is None or self.is_transposed:
+            return self.own
+        return self.front.amounts and added(self.own, self.front.amounts)
 
     @property
     def whole(self) -> Padding | None:
-        """How it pads with what `Pad`s add, which an average counts; None if that is open."""
+        """How a window pads with what `Pad`s add, which an average counts; None if it is open."""
         pads = numbers_of(self.total)
         if pads is None or (self.padding.is_same and None in self.known_sizes):
             return None
-        if self.is_transposed:
-            return self.padding
-        counts = self.leaves_padding_out and is_padded(self.front.amounts or ())
+        counts = self.leaves_padding_out and self.total != self.own
         return replace(self.padding, pads=pads, odd="end", counted=self.padding.counted or counts)
 
     @property
@@ -116,7 +116,7 @@ class Site(Struct, frozen=True, eq=False):
     @property
     def is_sized(self) -> bool:
         """Whether SAME and rounding up depend on the size: some stride is above 1."""
-        return not self.is_transposed and any(window.stride > 1 for window in self.windows)
+        return any(window.stride > 1 for window in self.windows)
 
     @property
     def leaves_padding_out(self) -> bool:
@@ -139,8 +139,6 @@ class SiteReader:
 
     def of(self, op: WindowOp | TransposedOp) -> Site:
         """The site of an operator."""
-        windows = tuple(w for w in op.windows if isinstance(w, Window))
-        windows = windows if len(windows) == len(op.windows) else ()
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
         front = self.front(op.data, rank)
         if front.amounts:
@@ -153,7 +151,7 @@ class SiteReader:
             moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
             before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
         read = padding_of(op), self._own(op, sizes), front, source, before
-        return Site(op, self._graph.place_of(op.node), windows, op.axes, rank, sizes, *read)
+        return Site(op, self._graph.place_of(op.node), op.windows, op.axes, rank, sizes, *read)
 
     def _own(self, op: WindowOp | TransposedOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
         """Its own padding, in constant amounts where such read the same; None if unknown."""
@@ -178,7 +176,7 @@ class SiteReader:
 
     def front(self, tensor: Tensor, rank: int) -> Front:
         """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""
-        amounts: ExtentPairs | None = ((0, 0),) * rank
+        amounts: ExtentPairs = ((0, 0),) * rank
         if not self._pads:
             return Front((), amounts)
         pads, at, direct = self._upstream(tensor), self._graph.origin(tensor), list[Node]()
@@ -188,14 +186,15 @@ class SiteReader:
         for layer in self._terms.read(at).layers if pads[len(direct) :] else ():
             amounts = added(amounts, layer.amounts)
             if crops(layer.amounts):  # of padding, as far as there is some, and of data
-                amounts = amounts and tuple([(maximum(b, 0), maximum(e, 0)) for b, e in amounts])
+                amounts = tuple([(maximum(b, 0), maximum(e, 0)) for b, e in amounts])
         for node in reversed(direct):
             try:
-                pad = read_pad(self._graph, self._analysis, node)
+                further = read_pad(self._graph, self._analysis, node).extents_over(rank)
             except UnreadError:
-                amounts = None
-                continue
-            amounts = added(amounts, pad.extents_over(rank))
+                further = None
+            if further is None:
+                return Front(pads, None)
+            amounts = added(amounts, further)
         return Front(pads, amounts)
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
@@ -218,9 +217,6 @@ class SiteReader:
         return tuple(found)
 
 
-def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:
-    """The sum of two paddings; None where an amount of it is unknown."""
-    if one is None or other is None:
-        return None
-    found = tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
-    return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
+def added(one: ExtentPairs, other: ExtentPairs) -> ExtentPairs:
+    """The sum of two paddings."""
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))

@@ -208,10 +208,9 @@ class FixReport(Noted, frozen=True):
         return Outcome.FIXABLE if self.delivery.check else Outcome.FIXED
 
     @property
-    def staying(self) -> list[Finding]:
-        """The findings on padding that stays as it is, but for what was undone."""
-        undone = {(each.code, each.node, each.reason) for each in self.undone}
-        return [e for e in self.findings if (e.code, e.node, e.reason) not in undone]
+    def staying(self) -> tuple[Finding, ...]:
+        """The findings on padding that stays as it is."""
+        return self.findings
 
     @property
     def untaken(self) -> tuple[Finding, ...]:
@@ -231,7 +230,7 @@ class FixReport(Noted, frozen=True):
         if self.untaken:
             return 1
         verdict = self.validation.outcome if self.validation else ""
-        return 5 if verdict == "nothing compared" and (self.changes or self.declared) else 0
+        return 5 if verdict == "nothing compared" else 0
 
     @property
     def next(self) -> NextOption | None:

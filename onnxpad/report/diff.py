@@ -44,10 +44,10 @@ def unified_diff(
     for place, was, now in held:
         after_it = dict(_lines(place, now, {}))
         for where, lines in _lines(place, was, {}):
-            if where in after_it:  # else its node has a line
-                found = difflib.unified_diff(lines, after_it[where], n=0, lineterm="")
-                told = f" {shown(where)}" * bool(where)
-                hunks += (line + told * (line[0] == "@") for line in islice(found, 2, None))
+            now_there = after_it.get(where, lines)  # a body that is gone: its node has a line
+            found = difflib.unified_diff(lines, now_there, n=0, lineterm="")
+            told = f" {shown(where)}" * bool(where)
+            hunks += (line + told * (line[0] == "@") for line in islice(found, 2, None))
     heading = f"--- {shown(names[0])}", f"+++ {shown(names[1])}"
     return "\n".join((*heading, *hunks, "")) if hunks else ""
 

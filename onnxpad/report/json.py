@@ -241,7 +241,7 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
         lambda it: {name: to_builtins(said) for name, said in it.when.items()},
     ),
 }
-"""What is computed, by record and key: its type (its name, or None for the path's), and how."""
+"""What is computed, by record and key: its type (None for the path's), and how."""
 
 
 Key = tuple[str, Sequence[str], str, tuple[Any, Callable[[Any], object]] | None]

@@ -68,7 +68,6 @@ def _keys(record: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, path, marks, computed in keys_of(record):
         kind = (computed and computed[0]) or _at(record, path)
-        kind = _NAMES[kind] if isinstance(kind, str) else kind
         if not name:
             found |= _keys(kind)
             continue

@@ -36,7 +36,7 @@ def without_links(text: str) -> str:
 
     def told(link: re.Match[str]) -> str:
         text, name = link[1], link[2].removesuffix(".md")
-        if "/" in name or name in {"", link[2]}:
+        if name in {"", link[2]}:
             return text
         return f"`onnxpad docs {name}`" if text == name else f"{text} (`onnxpad docs {name}`)"
 

@@ -105,7 +105,7 @@ def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -
     if written:
         told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
         told += " although it is invalid (--keep-invalid)" * invalid
-    elif invalid or (changed and done.in_memory and not done.check):
+    elif invalid or (changed and done.in_memory):
         told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:

@@ -115,7 +115,7 @@ def _of_site(site: PaddingSite) -> _Axes:
         symbols = {each for e in numbers if isinstance(e, Size) for each in e.symbols}
         known = all(isinstance(each, int | Size) for each in numbers)
         found: dict[tuple[int, int], int] = {}
-        for step in range(_SIZES if symbols else 1) if known and isinstance(window, Window) else ():
+        for step in range(_SIZES if symbols else 1) if known else ():
             at = {each.name: each.sizes.value(min(step, each.sizes.count - 1)) for each in symbols}
             size, begin, end = (evaluate(each, at) for each in numbers)
             if size >= 2 * window.extent or not symbols:

@@ -13,6 +13,7 @@ from tests.support.rows import each_row
 
 UP = "float[2, 1, 3, 3] v = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}"
 ODD = "float[1, 2, 10, 10] x"
+CEIL = "<kernel_shape = [2, 2], strides = [3, 3], ceil_mode = 1>"
 
 
 def test_the_answer_is_data() -> None:
@@ -70,6 +71,7 @@ def test_a_node_reaches_a_size_by_what_its_operator_does_and_axes_not_drawn_are_
     reach = onnxpad.explain(pool, node="c", output_size=4).reach
     assert [e.what for e in (reach.changes if reach else ())].count("ceil_mode") == 1
     drawn = onnxpad.explain(op="conv", size="8x7", kernel=3, stride=2)
+    assert not drawn.same_as_model
     assert "W: size 7, kernel 3, stride 2, dilation 1 (not drawn" in str(drawn)
 
 
@@ -121,8 +123,12 @@ def test_of_nodes_with_one_name_the_one_with_a_window_is_meant() -> None:
 def own_of(nodes: str, more: str = "") -> tuple[tuple[int, int], ...] | None:
     """The pads of the node `c` of a model that has an input of 9x8; None where not known."""
     made = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float low = {-inf}, float zero = {0}"
-    given = onnxpad.explain(one(nodes, initializers=f"{W}, {made}{more}"), node="c").about
-    assert given is not None
+    found = onnxpad.explain(one(nodes, initializers=f"{W}, {made}{more}"), node="c", output_size=3)
+    given = found.about
+    assert given is not None is not found.reach
+    assert str(found)
+    assert given.own or not found.same_as_model
+    assert not (given.padded and given.ceil_mode and found.reach.changes)
     return None if given.own is None else given.own.pads
 
 
@@ -136,9 +142,10 @@ def test_a_transposed_convolution_crops_what_a_slice_behind_it_crops() -> None:
     ("nodes", "pads"),
     [
         ("a = Pad (x, p, zero) [c] y = Conv (a, w)", ((1, 1), (1, 1))),
-        ("b = Pad (x, p, zero) a = Pad (b, p, zero) [c] y = Conv (a, w)", None),
+        ("b = Pad (x, p, zero) a = Pad (b, p, zero) [c] y = Conv <strides = [4, 4]> (a, w)", None),
         ("r = Relu (x) a = Pad (r, p, zero) [c] y = MaxPool <kernel_shape = [3, 3]> (a)",
          ((1, 1), (1, 1))),
+        (f"a = Pad (x, p, low) [c] y = MaxPool {CEIL} (a)", ((1, 1), (1, 1))),
         ("b = Pad (x, p, zero) a = Pad (b, p, low) [c] y = MaxPool <kernel_shape = [3, 3]> (a)",
          None),
     ],

@@ -55,6 +55,7 @@ def readme() -> Iterator[dict[str, Any]]:
 def test_the_row_of_the_readme(readme: object) -> None:
     result = onnxpad.fix(acme("a = Pad (x, p) y = com.acme.FancyConv (a, w)"))
     assert [node.op_type for node in result.model.graph.node] == ["FancyConv"]
+    assert not onnxpad.repad(result.model, "valid").changes
     uneven = acme(
         "a = Pad (x, q) y = com.acme.FancyConv (a, w)",
         given=", int64[8] q = {0, 0, 1, 0, 0, 0, 2, 1}",

@@ -51,6 +51,12 @@ def test_all_open_axes_are_named_and_what_was_asked_for_is_not_left() -> None:
     assert "1 padding left" in repr(result)
 
 
+def test_the_next_option_of_a_model_in_memory_is_told_without_a_command() -> None:
+    body, given = 'y = Conv <auto_pad = "SAME_UPPER", strides = [4]> (x, w)', "float[1,1,1] w = {3}"
+    told = str(onnxpad.fix(one(body, inputs="float[1, 1, 4] x", initializers=given)))
+    assert "Next: --trust spec" in told
+
+
 def test_a_verdict_decides_what_is_ok_and_saved(result: onnxpad.FixResult, tmp_path: Path) -> None:
     assert result.ok
     result.raise_for_failure()

@@ -72,7 +72,9 @@ def _explain(operator: str) -> str:
     """What `explain` says."""
     words = (each.split("=") for each in operator.split())
     given: dict[str, Any] = {name.replace("-", "_"): value for name, value in words}
-    return " | ".join(_explained(json.loads(json_of(onnxpad.explain(**given)))))
+    found = onnxpad.explain(**given)
+    assert str(found)
+    return " | ".join(_explained(json.loads(json_of(found))))
 
 
 def _explained(found: dict[str, Any]) -> Iterator[str]:
@@ -84,8 +86,10 @@ def _explained(found: dict[str, Any]) -> Iterator[str]:
             yield f"{name} {pads} to {'x'.join(map(str, form['output']))}{counts}"
     yield from (f"agree {' '.join(names)}" for names in found["agree"])
     yield f"not {' '.join(found['refused'])}"
-    if found["reach"]:
-        yield f"reach {json.dumps(found['reach']['axes'])}"
+    if reach := found["reach"]:
+        ways = {**reach["conventions"], "any": [reach["explicit"]] * reach["possible"]}
+        told = {n: [(e["pads"], e["output_padding"]) for e in some] for n, some in ways.items()}
+        yield f"reach {json.dumps(reach['axes'])} {told} {facts(reach['refused'])}"
     for each in found["periods"]:
         groups = ", ".join(" ".join(names) for names in each["agree"] if len(names) > 1)
         yield f"from {found['since']} at {each['remainders']} of {found['period']}: {groups}"

@@ -102,6 +102,8 @@ def test_a_constant_with_another_value_changes_what_reads_it() -> None:
         ({"pads": [0, 1], "auto_pad": "NOTSET"}, '<auto_pad = "NOTSET", pads = [0, 1]>'),
         ({"alpha": 0.1, "many": list(range(17))}, "<alpha = 0.1, many = ["),
         ({"many": list(range(17))}, "15, ... 17 in all]>"),
+        ({"many": list(range(16))}, ", 15]>"),
+        ({"value": numpy_helper.from_array(np.arange(16))}, ", 15]>"),
         ({"floats": [0.1, float("nan")]}, "<floats = [0.1, nan]>"),
         (
             {"value": numpy_helper.from_array(np.ones((2, 3), np.float32))},
@@ -120,7 +122,7 @@ def test_attributes(attributes: dict[str, Any], text: str) -> None:
     assert line.endswith("> (x, , z)")
 
 
-def test_inputs() -> None:
+def test_inputs_and_a_constant_without_a_value() -> None:
     info = helper.make_tensor_value_info
     inputs = [
         info("a", onnx.TensorProto.FLOAT, [1, "height", None]),
@@ -131,7 +133,7 @@ def test_inputs() -> None:
         helper.make_tensor_value_info("f", 99, []),
         info("weight", onnx.TensorProto.FLOAT, [3]),
     ]
-    held = graph([], weight=np.zeros(3, np.float32))
+    held = graph([helper.make_node("Constant", [], ["k"])], weight=np.zeros(3, np.float32))
     held.input.extend(inputs)
     assert shown(held) == [
         "input a[FLOAT, 1xheightx?]",
@@ -140,6 +142,7 @@ def test_inputs() -> None:
         "input d[]",
         "input e[Unknown type sequence_type]",
         "input f[?]",
+        "k = Constant ()",
     ]
 
 

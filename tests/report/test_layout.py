@@ -3,7 +3,7 @@
 import pytest
 
 from onnxpad.cli.output import screen
-from onnxpad.report.documents import Pairs
+from onnxpad.report.documents import Pairs, Table
 from onnxpad.report.layout import Screen, marked
 
 
@@ -26,3 +26,9 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
     rows = [("name", f"of {text}")]
     lines = ["  name", f"      of {ab} {cd}", f"      {ef} {gh}"]
     assert [*Screen(16, is_painted=True).block_lines([Pairs(rows)])] == lines
+
+
+def test_words_that_are_wider_than_the_screen_stay_whole() -> None:
+    assert [*Screen(32).block_lines([Pairs([("name", "text")])])] == ["  name  text"]
+    row = ["a" * 30, "b" * 30, "c"]
+    assert " ".join(Screen(40).block_lines([Table([""] * 3, [row])])).split() == row

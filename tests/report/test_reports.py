@@ -3,18 +3,29 @@
 import json
 import math
 import re
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from msgspec.structs import fields, replace
 
-from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
-from onnxpad.options import Options
-from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidationResult
+from onnxpad.frameworks.repadding.results import Matching, Repadded
+from onnxpad.options import Configured, Options
+from onnxpad.proving.pairs import Decision, Region
+from onnxpad.report import (
+    CheckReport,
+    Delivery,
+    FileReport,
+    FixReport,
+    MatchReport,
+    ProveReport,
+    ValidationResult,
+)
+from onnxpad.report.documents import View
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import Screen
+from onnxpad.report.text import configurations
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -24,25 +35,6 @@ from onnxpad.validation.result import (
     not_validated,
 )
 from tests.support import site_form
-
-IN_JSON = {
-    "skipped": "uncompared",
-    "drawn": "",
-    "is_pad": "",
-    "brief": "",
-    "limits": "sizes",
-    "form": "",
-    "data": "",
-    "elements": "",
-    "resized": "",
-}
-"""Names of fields in JSON where they are others; empty for those that it has in words."""
-
-
-def in_json(record: Any) -> list[str]:
-    """The names that the fields of a record have in JSON."""
-    names = [IN_JSON.get(field.name, field.name) for field in fields(record)]
-    return [name for name in names if name]
 
 
 def whole(report: FixReport | ValidationResult, painted: bool = False) -> str:
@@ -143,6 +135,23 @@ class TestFixText:
         assert all(line.isprintable() for line in text.splitlines())
         assert "a\\nb" in text
 
+    def test_only_runs_of_the_result_that_tell_count(self) -> None:
+        ours = run(replace(NOISE, max_rel=math.nan))
+        theirs = replace(ours, subject="original", against="reference")
+        others = theirs, replace(ours, flat=True), run(), replace(run(WRONG), ok=True)
+        runs = ours, *others, replace(ours, excused=True)
+        text = fixed(validation=Validation(True, runs), findings=(warning("c"),)).text()
+        assert "1 comparison, 0 bit for bit" in text
+        assert "nan" not in text
+        assert "Pad before c" in text
+
+    def test_an_older_file_and_sizes_that_are_not_known_are_told(self) -> None:
+        left = refusal("c", evidence={"options": ["--dim"]})
+        older = fixed(older="old", declared={"x": (1, None)}, changes=(), findings=(left,))
+        assert not older.is_quiet_success
+        text = whole(older)
+        assert all(each in text for each in ("1x?", "sizes to declare", "--shape or --dim"))
+
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
         painted = whole(report, True)
@@ -187,31 +196,6 @@ def test_the_exit_code_of_a_check(files: tuple[FileReport, ...], code: int) -> N
 
 
 class TestJson:
-    def test_every_field_of_every_record_is_there(self) -> None:
-        report = fixed(findings=(refusal("c2"),), undone=(refusal("c3"),))
-        document = json.loads(json_of(report))
-        assert document["version"] == 1
-        assert document["tool"] == {"name": "onnxpad", "version": __version__}
-        assert document["exit_code"] == 0
-        assert document["outcome"] == "fixed"
-        assert document["written"] == "model.fixed.onnx"
-        (record,) = document["changes"]
-        assert list(record) == [
-            *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
-            *("forms", "amounts", "repairs"),
-        ]
-        known = {*in_json(Certificate), "assumption_codes"}
-        assert set(record["certificate"]) == known
-        assert record["removed"] == ["pad1"]
-        for key in ("findings", "undone"):
-            (found,) = document[key]
-            assert set(found) == {*in_json(Finding), "fixable", "asked"}
-            assert found["fixable"] is False
-        assert set(document["validation"]) == set(in_json(Validation))
-        first = document["validation"]["runs"][0]
-        assert set(first) == set(in_json(Run))
-        assert set(first["comparisons"][0]) == set(in_json(Comparison))
-
     def test_what_json_cannot_carry_is_still_json(self) -> None:
         infinite = replace(SHAPE, max_abs=math.inf)
         text = json_of(fixed(validation=Validation(False, (run(SHAPE, infinite),))))
@@ -249,7 +233,8 @@ class TestJson:
         }
 
     def test_it_is_ascii_whatever_the_names(self) -> None:
-        text = json_of(fixed(changes=(change("畳み\udce9"),)))
+        proof = Certificate("a", "b", ("a user's own",))
+        text = json_of(fixed(changes=(change("畳み\udce9", certificate=proof),)))
         assert text.isascii()
         assert json.loads(text)["changes"][0]["node"] == "畳み\udce9"
 
@@ -286,6 +271,7 @@ class TestValidated:
     def test_what_was_not_compared_fails(self) -> None:
         report = validated(run(EQUAL), unproven=("nothing was compared on X",))
         assert (report.ok, report.exit_code) == (False, 5)
+        assert "boxes" in validated(run(WRONG), unproven=report.unproven).failure
 
     def test_names_cannot_break_lines(self) -> None:
         seen = run(replace(WRONG, output="a\nb\x1b[2J", detail="x\ny"), note="m\nn")
@@ -301,6 +287,35 @@ class TestValidated:
         )
         assert "\x1b" not in text
         assert all(f"{a}\n{b}" not in text for a, b in ("ab", "xy", "mn", "PQ", "tu", "fg", "ww"))
+
+
+def test_all_that_match_found_is_told() -> None:
+    apart = Repadded("c1", "Conv", "a", "b", "tensorflow", {}, parting=("caffe",))
+    for more in ({"outcome": "matched", "changes": (apart,)}, {"rivals": ("caffe",)}):
+        told = {"first": "Conv 'c2'", "record": ("h1",), "further": {"width": 33}, **more}
+        found = Matching(**{"outcome": "not matched", **told})  # type: ignore[arg-type]
+        text = MatchReport("m", "r.npz", "", found).text(Screen(None))
+        assert text.count("Conv 'c2'") == 1 + ("changes" in more)
+        assert all(each in text for each in ("h1", "caffe", "width 33"))
+
+
+def test_regions_that_a_proof_leaves_open_are_told() -> None:
+    sides = ("Conv 'a'", ""), ("", "Conv 'b'")
+    regions = tuple(Region(*sides[n % 2], f"why {n}", "") for n in range(12))
+    report = ProveReport("m", "n", Decision("undecided", regions=regions))
+    brief, text = (report.text(Screen(None), view) for view in get_args(View))
+    assert [brief.count(each) for each in ("why", "?", "'a'", "'b'")] == [10, 10, 5, 5]
+    assert text.count("why") == 12
+
+
+def test_files_that_configure_models_name_them_where_they_say_other_things() -> None:
+    first, second, third = (Configured(f, {"style": s}) for f, s in ("ap", "bp", "bs"))
+    told = [*configurations([("m", first), ("n", second), ("o", third)])]
+    assert [f"({name})" in line for line, name in zip(told, "mno", strict=True)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_nothing_compared_stands_at_the_top() -> None:

@@ -4,9 +4,12 @@ from itertools import combinations, product
 
 import pytest
 
+import onnxpad
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.report.window_drawing import drawn_axes, kind
+from onnxpad.report.documents import Picture
+from onnxpad.report.window_drawing import drawn_axes, figures, kind
+from tests.support import BORDER, W, one
 
 _CASES = [
     (size, Window(kernel, stride, dilation), begin, end)
@@ -40,8 +43,8 @@ def test_every_cell_and_window_of_a_short_axis_is_drawn() -> None:
             ]
         for _, read in windows:
             assert [*read] == [read[0] + tap * window.dilation for tap in range(window.kernel)]
-        for one, other in combinations(windows, 2):
-            assert one[0] != other[0] or abs(one[1][0] - other[1][0]) >= window.extent
+        for first, other in combinations(windows, 2):
+            assert first[0] != other[0] or abs(first[1][0] - other[1][0]) >= window.extent
         assert {lane for lane, _ in windows} == set(range(min(least, 4)))
 
 
@@ -73,3 +76,10 @@ def test_what_a_transposed_convolution_crops_and_appends() -> None:
     assert "".join(kind(axis, place, transposed=True) for place in range(-1, 9)) == " .oooooo+ "
     cut = AxisAnswer(3, Window(3, 2), 1, 1, 5)
     assert "".join(kind(cut, place, transposed=True) for place in range(-1, 8)) == " .ooooo. "
+
+
+def test_an_open_axis_of_which_no_short_table_tells_all_is_not_drawn() -> None:
+    body = "a = Pad (x, p) y = Conv <strides = [2, 9]> (a, w)"
+    model = one(body, inputs="float[1, 2, h, v] x", initializers=f"{W}, {BORDER}")
+    (change,) = onnxpad.fix(model, validate=False).changes
+    assert [caption[:6] for caption, *_ in figures(Picture({"": change}))] == ["axis 2"]

@@ -116,14 +116,14 @@ class ExplainReport(Struct, frozen=True, dict=True):
         longer = range(since, since + period if period <= _LONGEST else since)
         sizes = [asked.sizes, *((size,) * len(asked.sizes) for size in longer)]
         questions = [replace(asked, sizes=each) for each in sizes]
-        every = [{name: CONVENTIONS[name].asked(each) for name in names} for each in questions]
         told = [
-            {n: a.effects(self.op) for n, a in e.items() if isinstance(a, Answer)} for e in every
+            {name: CONVENTIONS[name].unchecked(each).effects(self.op) for name in names}
+            for each in questions
         ]
         found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
         for rest, each in enumerate(told[1:]):
             found.setdefault(_sets(each), []).append(rest)
-        classes = _sets({name: tuple(each.get(name) for each in told) for name in names})
+        classes = _sets({name: tuple(each[name] for each in told) for name in names})
         periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
         return Survey(classes, period, since, periods)
 
@@ -170,11 +170,10 @@ def explained(
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
-    """The names that have equal keys, in sets, without those that have none."""
+    """The names that have equal keys, in sets."""
     found: dict[Hashable, list[str]] = {}
     for name, key in keys.items():
-        if key is not None:
-            found.setdefault(key, []).append(name)
+        found.setdefault(key, []).append(name)
     return tuple(map(tuple, found.values()))
 
 

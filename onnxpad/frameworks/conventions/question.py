@@ -126,7 +126,7 @@ class AxisAnswer(Struct, frozen=True):
         dilation, start = self.window.dilation, index * self.window.stride - self.begin
         elements = range(start + real[0] * dilation, start + real[-1] * dilation + 1, dilation)
         if op != "avgpool":
-            return elements, real[0] if op == "conv" else 0
+            return (elements, real[0]) if op == "conv" else elements
         padded = (self.size + self.end - 1 - start) // dilation + 1
         return elements, min(self.window.kernel, padded) if counts else len(real)
 

@@ -38,15 +38,18 @@ class Convention(Struct, frozen=True):
     counts: bool = False
 
     def asked(self, question: Question) -> Answer | str:
-        """The padding and output for an operator, or why the convention does not exist there."""
-        op, rule = question.op, self.rules.get(question.op)
-        if rule is None:
-            return f"not for {op}"
+        """The padding and output for an operator that it has, or why it refuses the question."""
+        rule = self.rules[question.op]
         if why := rule.unmet(question):
             return why
+        found = self.unchecked(question)
+        return next(filter(None, map(rule.refusal, question.axes, found.axes)), "") or found
+
+    def unchecked(self, question: Question) -> Answer:
+        """The padding and output for an operator that it has, whether it refuses them or not."""
+        op, rule = question.op, self.rules[question.op]
         axes = tuple(rule.padding(each, transposed=op == "convtranspose") for each in question.axes)
-        refusals = filter(None, map(rule.refusal, question.axes, axes))
-        return next(refusals, "") or Answer(axes, self.counts and op == "avgpool")
+        return Answer(axes, self.counts and op == "avgpool")
 
 
 def _for(

@@ -138,9 +138,7 @@ def _forms(
 
 def _read(answer: Answer) -> list[tuple[int, int]]:
     """The pads with an end as far as windows read."""
-    ends = (end_read(axis.size, axis.window, axis.begin, axis.output) for axis in answer.axes)
-    pairs = zip(answer.axes, ends, strict=True)
-    return [(axis.begin, end) for axis, end in pairs if isinstance(end, int)]
+    return [(e.begin, end_read(e.size, e.window, e.begin, e.output)) for e in answer.axes]
 
 
 def _slide(question: Question, answer: Answer, stride: str, dilation: str) -> list[str]:

@@ -93,10 +93,8 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         return "causal" if is_line and self.padding.pads == causal else "same"
 
     def is_causal_apart(self, framework: Framework) -> bool:
-        """Whether it is causal, and computes something else than a framework's SAME."""
-        theirs = _existing(framework.asked("same", each) for each in self.questions)
-        is_causal = self.intent == "causal" and framework.follows("causal", self.op)
-        return is_causal and [*map(self._effect, theirs)] != [*map(self._effect, self.answers)]
+        """Whether it is causal in a framework, whose SAME is never all at the begin."""
+        return self.intent == "causal" and framework.follows("causal", self.op)
 
     def follows(self, framework: str) -> bool:
         """Whether it computes at all its sizes what a framework of `FRAMEWORKS` may compute."""
@@ -159,7 +157,7 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         """The remainders at which it is the same, where all axes with a stride have the same."""
         pairs = zip(self.windows, self.samples, strict=True)
         strided = {(window.stride, sizes) for window, sizes in pairs if window.stride > 1}
-        if len(strided) != 1 or len(same) != len(self.questions):
+        if len(strided) != 1:
             return ()
         ((stride, sizes),) = strided
         return tuple(size % stride for size, holds in zip(sizes, same, strict=False) if holds)

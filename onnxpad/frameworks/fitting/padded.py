@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
-from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.fitting.case import Case, case_of
 from onnxpad.frameworks.reading import Site, SiteReader
@@ -65,10 +64,9 @@ class Padded(Struct, frozen=True, eq=False):
         # Zeros in front of what pads nothing, which any framework has: Keras' ZeroPadding2D, F.pad.
         pads, ceil = case.padding.pads, case.padding.ceil
         by_zeros = case.op == "conv" or (case.op == "avgpool" and case.padding.counted)
-        is_own = not by_zeros and is_padded(self.site.padding.pads or ((1, 1),))
-        if pads is None or is_own or ceil or case.op == "convtranspose" or min(map(min, pads)) < 0:
+        if pads is None or ceil or case.op == "convtranspose":
             return "none"
-        return "explicit"
+        return "explicit" if by_zeros or not is_padded(self.site.padding.numbers) else "none"
 
     def facts(self, **further: object) -> dict[str, object]:
         """The facts that decide which conventions it fits, as data, and some further ones."""
@@ -90,13 +88,8 @@ def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Le
     """The window operators of all graphs of a model, and those not understood, with why."""
     found, left = list[Padded](), list[Left]()
     for context in contexts:
-        try:
-            sites, unread = sites_of(context)
-            totals = [(site, total_of(context, site)) for site in sites]
-        except ModelError:
-            if context.graph.is_main:
-                raise
-            continue
+        sites, unread = sites_of(context)
+        totals = [(site, total_of(context, site)) for site in sites]
         found += [each for _, each in totals if isinstance(each, Padded)]
         left += [(context, site.node, why) for site, why in totals if isinstance(why, str)]
         left += [(context, node, why) for node, why in unread]
@@ -129,9 +122,9 @@ def total_of(context: Context, site: Site) -> Padded | str:
     return Padded(site, context, sizes, case)
 
 
-def takes_nearest(context: Context, op: object) -> bool:
+def takes_nearest(context: Context, op: WindowOp) -> bool:
     """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
-    if not isinstance(op, WindowOp) or (pad := context.sites.pad_before(op)) is None:
+    if (pad := context.sites.pad_before(op)) is None:
         return False
     with suppress(RefusalError):
         context.sites.check_mergeable(op, pad)

@@ -50,7 +50,7 @@ def _answer(name: str, intent: Intent, op: Op, windows: tuple[Window, ...]) -> P
     Windows of one element take no part, so that a series of two dimensions may be causal.
     """
     some = [at for at, window in enumerate(windows) if window.extent > 1]
-    if op == "convtranspose" or not some:
+    if op == "convtranspose":
         some = [*range(len(windows))]
     slid = tuple(windows[at] for at in some)
     asked = case_of(op, slid, (None,) * len(slid), Padding(None)).questions
@@ -88,11 +88,11 @@ def _mended(undo: Callable[[Pairs], Pairs], site: Site) -> Padding | None:
     return None if pads is None else replace(site.padding, pads=undo(pads))
 
 
-def _divided(odd: Side, site: Site) -> Padding | None:
+def _divided(odd: Side, site: Site) -> Padding:
     """SAME in numbers, as they are where the stride divides the size."""
     sizes = tuple(window.stride << 12 for window in site.windows)
     pads = Padding(None, odd=odd).amounts(sizes, site.windows)
-    return None if site.is_transposed else replace(site.padding, pads=pads)
+    return replace(site.padding, pads=pads)
 
 
 def _half(site: Site) -> Padding | None:

@@ -106,7 +106,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     Raises:
         UsageError: They do not fit the model, or there are no others.
     """
-    kept = {output.name for node in graph.nodes for output in node.outputs if output.name}
+    kept = {output.name for node in graph.nodes for output in node.outputs}
     before = graph.model.skeleton.light.graph.node
     names = dict.fromkeys(name for node in before for name in node.output if name)
     model = outline(read_proto(graph.model.to_run()[0]))
@@ -242,8 +242,6 @@ class _Task:
             told = bits(self._wanted, self._run(self._start, self._wanted), final.greatest)
         if not final.solved:
             reason = "no padding that was tried reproduces it"
-            if not deciding:
-                reason += ": at these sizes no other one of its operators computes anything else"
             reason += "; time ran out (--seconds)" * self._ran_out
         elif base.error - final.error <= noise.error:
             reason = "a padding fits better only by what the runtime's optimiser changes"
@@ -359,7 +357,7 @@ class _Task:
                 padding = sites.settled(site, option.padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
-                answers = answers_of(site, sizes or site.sizes, was, padding)
+                answers = answers_of(site, sizes, was, padding)
                 had = sites.described(was, before[place] if before else (), site.windows)
                 is_one = len({each[place] for each in self._sizes[self._point].values()}) == 1
                 now = sites.described(padding, sizes if is_one else (), site.windows)

@@ -106,7 +106,7 @@ def redeclared(graph: Graph) -> Iterator[list[Node]]:
     yield changed
     outputs = (output for node in changed for output in node.outputs)
     found = downstream(outputs, lambda use: use.node.outputs, most=None)
-    moved = {tensor.name for tensor in found if tensor is not None}
+    moved = {tensor.name for tensor in filter(None, found)}
     for each in (graph, *graph.inside()) if changed else ():
         for tensor, _ in [*each.claims("value_info")]:
             if each is not graph or tensor.name in moved:

@@ -88,7 +88,7 @@ def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
     if shape is None or len(shape) != site.rank:
         return site.sizes
     pairs = zip(site.sizes, (shape[axis] for axis in site.axes), strict=True)
-    return tuple(n if isinstance(w, int) and isinstance(n, int) else w for w, n in pairs)
+    return tuple(n if isinstance(w, int) else w for w, n in pairs)
 
 
 def _repadded(
@@ -112,17 +112,15 @@ def _repadded(
         return f"computes the same in {framework.title}"
     intent, known = intent_of(site, op), tuple(n if isinstance(n, int) else 0 for n in sizes)
     padding = chosen(site, op, framework, intent, sizes, opset)
-    is_open = padding.is_same and known != sizes
-    return intent, padding if is_open else sites.settled(site, padding, known, opset)
+    return intent, padding if padding.is_same else sites.settled(site, padding, known, opset)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
     """Whether an average counted its padding before a `Pad` was folded into it."""
     first = original(context).graph
-    output = site.node.outputs[0].name
-    node = first.tensor(output).producer if output in first.tensors else None
-    counts = site.row.counts
-    return node is None or bool(counts and node.attrs.get(counts, 0))
+    node = first.tensor(site.node.outputs[0].name).producer
+    assert node is not None
+    return bool(node.attrs.get("count_include_pad", 0))
 
 
 def op_of(site: Site) -> Op | None:
@@ -189,7 +187,7 @@ def chosen(
     if (padding := expressed(asked, answers)) is None:
         where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
         raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
-    _require_runnable(site, padding, asked, opset, is_open=None in sizes)
+    _require_runnable(site, padding, asked, opset)
     return padding
 
 
@@ -219,22 +217,19 @@ def expressed(asked: Sequence[Question], answers: Sequence[Answer]) -> Padding |
 
     def computes(padding: Padding, question: Question, wanted: Answer) -> bool:
         found = answer_of(padding, question)
-        same = (found.pads, found.output) == (wanted.pads, wanted.output)
-        return same and (padding.counted == wanted.counts or not is_padded(wanted.pads))
+        return (found.pads, found.output) == (wanted.pads, wanted.output)
 
     pairs = [*zip(asked, answers, strict=True)]
     return next((each for each in tried if all(computes(each, *pair) for pair in pairs)), None)
 
 
-def _require_runnable(
-    site: Site, padding: Padding, asked: Sequence[Question], opset: int, *, is_open: bool
-) -> None:
+def _require_runnable(site: Site, padding: Padding, asked: Sequence[Question], opset: int) -> None:
     """Raises unless ONNX and the runtime compute a padding as it is meant."""
     name, row, op = site.node.op, site.row, site.op
-    for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
-        if wanted and (not attribute or opset < row.since(attribute)):
+    for attribute, wanted in (("ceil_mode", padding.ceil), ("count_include_pad", padding.counted)):
+        if wanted and opset < row.since(attribute):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
-    if padding.is_same and is_open:
+    if padding.is_same:  # at an open size
         assert isinstance(op, WindowOp)
         auto_pad, pads = same_of(padding.odd), ((0, 0),) * len(op.windows)
         if misreads_same(replace(op, auto_pad=auto_pad, pads=pads, pads_written=False).form):
@@ -242,7 +237,7 @@ def _require_runnable(
                 f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
                 "kernel, stride and dilation; fix the sizes with --shape or --dim"
             )
-    is_own = row.inputs.zero_point is None and row.declaration is None
+    is_own = row.inputs.zero_point is None
     for answer in (answer_of(padding, question) for question in asked):
         for axis in answer.axes:
             if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:

@@ -132,9 +132,9 @@ def working_copy(
     for output in copy.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
-    opset = default_opset(copy.opset_import) or 1
+    opset = default_opset(copy.opset_import)
     kept, left = list[Site](), list[tuple[str, str]]()
-    places = {node.output[0]: at for at, node in enumerate(model.graph.node) if node.output}
+    places = {name: at for at, node in enumerate(model.graph.node) for name in node.output[:1]}
     replaced = dict[int, list[onnx.NodeProto]]()
     for site in sites:
         name, dtype = site.node.outputs[0].name, dtype_of(site.op.data) or TensorProto.UNDEFINED
@@ -190,8 +190,8 @@ def _varied(
         del names["fill"]
     if site.leaves_padding_out:
         text += _AVERAGED.replace("KIND", str(dtype))
-    elif site.is_transposed and inputs_of.bias is not None and given[inputs_of.bias :]:
-        names["bias"] = given.pop(inputs_of.bias)
+    elif site.is_transposed and given[2:]:
+        names["bias"] = given.pop()
         text += _vector("channels", [1, -1, *[1] * len(site.windows)], "int64") + _BIASED
     else:
         text += _SCATTERED if site.is_transposed else _GATHERED
@@ -199,7 +199,7 @@ def _varied(
     for each in nodes:
         made = onnx.NodeProto()
         inputs, outputs = (
-            [name and names.get(name, _name(place, name)) for name in some]
+            [names.get(name, _name(place, name)) for name in some]
             for some in (each.input, each.output)
         )
         if each.op_type == "It":

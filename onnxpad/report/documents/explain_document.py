@@ -61,7 +61,7 @@ def question_text(explanation: ExplainReport) -> str:
     told = {
         f"{question.op} of {_by(question.sizes)}: kernel": [each.kernel for each in windows],
         "stride": [each.stride for each in windows],
-        "dilation": question.is_dilated and [each.dilation for each in windows],
+        "dilation": [each.dilation for each in windows] * question.is_dilated,
         "padding": question.padding,
         "output_padding": question.output_padding,
     }
@@ -95,7 +95,9 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
         both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
         if letters[usual] == letters["tensorflow-same"]:
-            apart = not any({usual, "tensorflow-same"} <= {*e} for e in explanation.survey.classes)
+            apart = not any(
+                {usual, "tensorflow-same"}.issubset(e) for e in explanation.survey.classes
+            )
             yield f"{both} compute the same at this size{', not at all others' * apart}."
         else:
             yield f"{both} differ at this size: {_parting(explanation.op, ours, theirs)}."
@@ -121,7 +123,7 @@ def _parting(op: Op, ours: Answer, theirs: Answer) -> str:
     if ours.output != theirs.output:
         said.append(f"PyTorch's output is {_by(ours.output)}, not {_by(theirs.output)}")
     said += ["PyTorch's average counts padding"] * (ours.counts is not theirs.counts)
-    return and_list(said) or "PyTorch's last windows end elsewhere"
+    return and_list(said)
 
 
 def _table(explanation: ExplainReport) -> Iterator[Block]:
@@ -135,7 +137,7 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
     yield from _refused("not here", explanation.refused)
     if len({label[:1] for label in labels.values()}) < len({*labels.values()}):
         yield "  A1, A2, ...: the same at this size, not at all others"
-    if {"caffe", "caffe-ceil"} <= labels.keys() and explanation.question.padding is None:
+    if {"caffe", "caffe-ceil"}.issubset(labels) and explanation.question.padding is None:
         yield "  Caffe's users give pads: caffe has half the kernel, caffe-ceil none"
 
 
@@ -150,8 +152,7 @@ def _answers(
         rows.append((told, name, _pads(answer), _by(answer.output), *divides))
         before = label
     amount = "crops" if explanation.op == "convtranspose" else "pads"
-    if rows:
-        yield Table(("", "convention", amount, "output", *("divides by",) * averages), rows)
+    yield Table(("", "convention", amount, "output", *("divides by",) * averages), rows)
 
 
 def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
@@ -190,7 +191,7 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
     if any("=" in said for _, said in rows):
         yield f"Those of one letter compute the same at this size{unread}. From {survey.since} on:"
         yield from first_rows(["", ""], rows, _PERIODS)
-    elif rows and explanation.agree:
+    elif rows:
         yield f"Those of one letter compute the same, at other sizes too{unread}."
 
 
@@ -206,8 +207,7 @@ def _sizes(remainders: Sequence[int], period: int) -> str:
 def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> Iterator[Block]:
     """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
     stands = "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
-    if found:
-        yield f"{head}{stands}:"
+    yield f"{head}{stands}:"
     for label, answer, names in found:
         lines = written(explanation.question, answer, names)
         titles = {"pytorch": "in PyTorch", "keras": "in Keras", "onnx": "in ONNX"}
@@ -242,7 +242,7 @@ def _to(least: int, most: int) -> str:
 
 def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]:
     """What reaches an output size, or does not, in the model, by conventions, and in lines."""
-    if not reach.is_possible:
+    if reach.explicit is None:
         return
     if own := explanation.about and explanation.about.own:
         said: list[Block] = [f"This model has {_pads(own)} and gives {_by(own.output)}."]
@@ -255,8 +255,7 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
         yield said
     ways = reach.conventions.items()
     found = [(name, answer) for name, answers in ways for answer in answers[:_WAYS]]
-    if not found and reach.explicit is not None:
-        found = [("any, by numbers", reach.explicit)]
+    found = found or [("any, by numbers", reach.explicit)]
     groups = grouped(found, lambda each: each[1].effects(explanation.op))
     rows = [(_LETTERS[at], *each) for at, group in enumerate(groups) for each in group]
     is_cut = any(len(answers) > _WAYS for _, answers in ways) or len(groups) > _CODED

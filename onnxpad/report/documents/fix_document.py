@@ -35,7 +35,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
 
     Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
-    is_full, kept = view == "full", report.staying
+    is_full, kept = view == "full", report.findings
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -71,11 +71,11 @@ def _headline(report: FixReport) -> str:
             why = f"{_VALIDATED[found.outcome]}{shown(found.reason)}"
         would = " would be made" * report.delivery.check
         said = f"{counted(len(report.changes), 'change')}{would}{style}{why}"
-    elif report.declared and report.changed:
+    elif report.declared:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes([e for e in report.staying if not e.asked])
+    untaken, stay = _nodes(report.untaken), _nodes([e for e in report.findings if not e.asked])
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     ending = f"; {counted(stay, 'padding')} left" * bool(stay)
     return f"{left * bool(untaken)}{said}{ending}"
@@ -106,7 +106,7 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
         names = NodeNames([shown(each.node) for each in group])
-        rows.append([f"{len(group):,}", was, now or "removed", names])
+        rows.append([f"{len(group):,}", was, now, names])
         if is_full:
             said = proof.statement if len(group) == 1 else without_names(proof.statement)
             proved = f"{marked('proved', 'good')} {shown(said)}"
@@ -115,7 +115,7 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
             proofs = [(e.certificate.sizes, e.probe and f"; probe: {e.probe}") for e in group]
             rest = (f"exact for {shown(sizes)}{shown(probe)}" for sizes, probe in proofs)
             inside.append(Pairs([*zip(map(labelled, group), rest, strict=True)]))
-            title = f"{len(group):,} x {was} becomes {now or 'nothing'} {first.code}"
+            title = f"{len(group):,} x {was} becomes {now} {first.code}"
             yield Group(title, inside)
     if not is_full:
         yield from first_rows(["", "was", "is now", "where"], rows, GROUPS, "--verbose")
@@ -208,7 +208,7 @@ def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
         yield "A pass of your own may write what stays for a target (onnxpad docs passes)"
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
-    if not is_full and (report.changes or report.findings or report.undone):
+    if not is_full and (report.changes or report.findings):
         call = "result.changes and result.findings have"
         where = call if report.delivery.in_memory else "--verbose has"
         yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")

@@ -54,10 +54,9 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  {shown(found.reason)}"
     if found.first:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
-    if found.runs:
-        offs = dict.fromkeys(map(_off, (found.before, found.after)))
-        told = "; with the padding found, ".join(offs)
-        yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
+    offs = dict.fromkeys(map(_off, (found.before, found.after)))
+    told = "; with the padding found, ".join(offs)
+    yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.rivals:

@@ -77,8 +77,7 @@ def _head(target: Target) -> Iterator[str]:
     yield f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
     found, measured = target.standing, sum(cell.measured for cell in target.cells)
     yield f"  {found.given} of {counted(found.forms, 'form')} right as given, {found.best} at best"
-    told = "measured, the others read or inferred" if target.cells else "say anything of it"
-    yield f"  {measured} of {len(target.cells)} cells {told}"
+    yield f"  {measured} of {len(target.cells)} cells measured, the others read or inferred"
 
 
 def _cell(cell: Cell) -> Iterator[str]:

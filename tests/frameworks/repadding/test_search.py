@@ -133,7 +133,7 @@ def test_what_is_not_needed_goes_back_and_what_fits_clearly_worse_does_not() -> 
     assert needed == (0, 0, 1, 0, 0, 1, 0, 0)
 
     def close(point: Point) -> Trial:
-        error = 2e-8 if point[0] else 5e-6
+        error = 5e-6 * (not point[0]) + 1e-7 * (not point[1])
         return Trial(error < 1e-5, 0.0, error, np.array([error]))
 
     assert pruned(close, 2) == (1, 0)

@@ -14,7 +14,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session
 from tests.support import Array, parsed
-from tests.support.rows import one_in
+from tests.support.rows import each_row, one_in
 
 X = "g (float[1, 2, HEIGHT, WIDTH] x) => (float[n, c, y, z] y)"
 WEIGHTS = ", ".join(str(each % 7 - 3) for each in range(72))
@@ -35,9 +35,10 @@ QUANTISED = (
     " uint8 z = {7}, int8 k = {0}> { y = QLinearConv <strides = [2, 1], pads = [1, 1, 1, 2]>"
     " (x, s, z, w, s, k, s, z) }"
 )
-PAD = (
-    f"{X} <int64[8] p = {{0, 0, 1, 0, 0, 0, 0, 1}}>"
-    " { q = Pad (x, p) y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (q) }"
+INTEGERS = (
+    f"{X.replace('float', 'uint8', 1).replace('float', 'int32')}"
+    f" <uint8[3, 2, 3, 4] w = {{{WEIGHTS.replace('-', '')}}}>"
+    " { y = ConvInteger <strides = [2, 1], pads = [1, 1, 1, 2]> (x, w) }"
 )
 CASES = {
     "conv": (CONV, 17),
@@ -52,7 +53,7 @@ CASES = {
     "power pool": (f"{X} {{ y = LpPool {POOL}, p = 2> (x) }}", 18),
     "transposed": (TRANSPOSED, 17),
     "quantised": (QUANTISED, 17),
-    "pad": (PAD, 17),
+    "integers": (INTEGERS, 17),
 }
 
 
@@ -113,14 +114,31 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
     assert compared > 4
 
 
-def test_the_opset_is_that_of_onnx_s_own_operators() -> None:
-    model = sized(CONV, 8, 9)
-    model.opset_import.insert(0, onnx.helper.make_opsetid("com.microsoft", 1))
+@each_row(
+    ("name", "opset", "kind", "is_left"),
+    [
+        ("conv", 17, "FLOAT", False), ("conv", 17, "UNDEFINED", True),
+        ("conv", 10, "FLOAT", False), ("conv", 10, "DOUBLE", True), ("conv", 11, "DOUBLE", False),
+        ("average pool", 9, "FLOAT", False), ("average pool", 8, "FLOAT", True),
+        ("average pool", 17, "UINT8", True), ("max pool", 12, "INT8", False),
+    ],
+)  # fmt: skip
+def test_what_varies_depends_on_the_type_and_on_the_opset_of_onnx_s_own_operators(
+    name: str, opset: int, kind: str, is_left: bool
+) -> None:
+    model, dtype = sized(CASES[name][0], 8, 9, opset), onnx.TensorProto.DataType.Value(kind)
     sites = sites_of(Context(Graph.from_proto(model)))[0]
-    assert not working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT).left
-    del model.opset_import[1]
-    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 17))
-    assert not working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT).left
+    model.graph.output.append(onnx.helper.make_tensor_sequence_value_info("s", 1, None))
+    model.opset_import[0].domain = "ai.onnx"
+    for beside in (0, 1):
+        copy = working_copy(model, sites, lambda _: dtype or None)
+        assert bool(copy.left) == is_left
+        assert copy.model.graph.output[1] == model.graph.output[1]
+        domains = [each.domain for each in copy.model.opset_import]
+        assert domains.count("com.microsoft") == (beside or opset < 11)
+        pads = {e.domain for e in copy.model.graph.node if e.op_type == "Pad"}
+        assert is_left or pads == {"com.microsoft" if opset < 11 else ""}
+        model.opset_import.insert(0, onnx.helper.make_opsetid("com.microsoft", 1))
 
 
 def test_same_follows_the_size_of_the_run() -> None:
@@ -148,23 +166,3 @@ def test_same_follows_the_size_of_the_run() -> None:
             assert same.amounts((size, size), sites[1].windows)[0][0] == begin
             assert np.asarray(found["y"]).shape[2:] == (-(-size // 2),) * 2
             assert np.asarray(found["h"]).shape[2:] == (size, size)
-
-
-def test_an_output_is_redeclared() -> None:
-    """A padding with another output size leaves no wrong size behind."""
-    model = parsed(
-        """
-        g (float[1, 1, 8, 8] x) => (float[1, 1, 4, 4] y)
-        { y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (x) }
-        """
-    )
-    graph = Graph.from_proto(model)
-    (site,) = sites_of(Context(graph))[0]
-    with redeclared(graph) as changed:
-        write(graph, site, Padding(((0, 0), (0, 0))))
-        changed.append(site.node)
-    (value,) = graph.model.to_proto().graph.output
-    assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
-    onnx.checker.check_model(graph.model.to_proto(), full_check=True)
-    graph.rollback(0)
-    assert graph.model.to_bytes() == model.SerializeToString()

@@ -29,7 +29,7 @@ def test_errors_come_first() -> None:
         "::warning file=n.onnx::not used",
         "::notice file=m.onnx,title=PAD201 conv (Conv)::a Pad; stays: the height is open",
     ]
-    assert lines(FileReport("clean.onnx")) == []
+    assert lines(FileReport("clean.onnx", notes=("h is 32",))) == []
 
 
 def test_what_would_end_a_value_is_escaped() -> None:

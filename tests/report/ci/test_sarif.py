@@ -201,9 +201,11 @@ def test_every_page_can_be_a_rule() -> None:
 def test_a_long_description_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     title = "t" * 2000
     page = Page("ACME001", Severity.ERROR, title, f"{title}\n\n    an example\n\nlong {title}")
-    monkeypatch.setattr("onnxpad.rewrite.registry.catalogue", lambda: {"ACME001": page})
-    finding = Finding("ACME001", Severity.INFO, "n", "Op", "", "why")
-    (rule,) = checked(FileReport("m", (finding,)))["tool"]["driver"]["rules"]
+    pages = {"ACME001": page, "ACME002": Page("ACME002", Severity.INFO, "a title", "a title")}
+    monkeypatch.setattr("onnxpad.rewrite.registry.catalogue", lambda: pages)
+    found = tuple(Finding(code, Severity.INFO, "n", "Op", "", "why") for code in pages)
+    rule, short = checked(FileReport("m", found))["tool"]["driver"]["rules"]
+    assert short["fullDescription"]["text"] == "a title"
     assert rule["shortDescription"]["text"] == "t" * 1024
     assert rule["fullDescription"]["text"] == f"long {'t' * 1019}"
     assert rule["help"]["markdown"] == page.text
