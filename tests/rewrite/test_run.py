@@ -173,11 +173,11 @@ def test_wrong_value_info_goes_with_a_change() -> None:
 def test_an_axis_named_as_one_of_another_size_goes_with_a_change() -> None:
     """onnxruntime takes tensors whose axes have the same names to be as large."""
     before = one(
-        "p = Pad (x, zeros) r = Relu (p) k = MaxPool <kernel_shape = [2, 2]> (r) y = Relu (k)",
-        inputs="float[1, 2, h, w] x",
-        initializers="int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
+        "p = Pad (x, n) r = Relu (p) k = Concat <axis=3> (r, r) o = vendor.Odd (z) y = Add (p, o)",
+        inputs="float[1, 2, h, w] x, float[h] z",
+        initializers="int64[8] n = {0, 0, 0, 0, 0, 0, 0, 0}",
     )
-    for name in ("r", "k"):
+    for name in ("r", "k", "o"):
         value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 2, "h", "w"])
         before.graph.value_info.append(value)
     result = onnxpad.fix(before, validate=False)
