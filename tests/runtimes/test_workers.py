@@ -222,10 +222,11 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     assert "CPUExecutionProvider" in providers()
 
 
-@pytest.mark.parametrize("executable", [None, "/usr/bin/some-editor", "/nowhere/python3"])
+@pytest.mark.parametrize("executable", [None, "/bin/editor", "/no/python3", sys.executable])
 def test_without_an_interpreter_nothing_runs(
     executable: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "frozen", executable == sys.executable, raising=False)
     monkeypatch.setattr(sys, "executable", executable)
     pool.warm()
     with pytest.raises(ProviderError) as caught:
