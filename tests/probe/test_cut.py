@@ -128,7 +128,10 @@ def test_few_sizes_and_bounded_data_are_probed(
 def test_what_cannot_be_probed_says_why(
     told: str, opset: str, inputs: str, given: str, body: str
 ) -> None:
-    graph = Graph.from_proto(one(body, inputs=inputs, initializers=given, opset=int(opset)))
+    proto = one(body, inputs=inputs, initializers=given, opset=int(opset) or 17)
+    if opset == "0":  # of ONNX's own operators
+        del proto.opset_import[0]
+    graph = Graph.from_proto(proto)
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph)).rewrite()
     found = [change.probe.partition(": ")[0].partition(" on ")[0] for change in outcome.changes]
     assert ", ".join(found) == told
