@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import compress
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class Value(Struct, frozen=True, dict=True):
         return tuple(self.data.reshape(-1).tolist())
 
 
-def is_constant(value: Value | None) -> bool:
+def is_constant(value: Value | None) -> TypeGuard[Value]:
     """Whether each element of a tensor is a number."""
     return value is not None and {int, float}.issuperset(map(type, value.flat))
 

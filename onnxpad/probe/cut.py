@@ -37,8 +37,8 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import Answer, Array, answers
-from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of
-from onnxpad.semantics.rows import FLOATS, lowest
+from onnxpad.semantics.operators import Fill, Operator, gathering, operator_of
+from onnxpad.semantics.rows import lowest
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import Draw
@@ -164,7 +164,7 @@ class NeighbourhoodProbe:
             shapes.append(each)
         scenes: dict[tuple[int, ...], Scene] = {}
         for sizes, symbols in _choices(shapes[0]):
-            if row is not None and len(sizes) > BESIDE:
+            if row is not None:
                 sizes = row.layout.full(row.layout.spatial(sizes), 1)
             others = zip(roots[1:], shapes[1:], strict=True)
             fixed = (tuple(_number(n, symbols, root) for n in all_) for root, all_ in others)
@@ -270,8 +270,9 @@ class _Cutting:
         if node is not None and (row := gathering(self._graph, node)) is not None:
             if row.padding is Fill.LOWEST:
                 self._keep_above()
-            if self._dtype in _QUANTISED and len(self._roots) == 1 and row.inputs.zero_point:
-                self._raise_data(self._zero(node, row))  # or results would saturate
+            place, is_alone = row.inputs.zero_point, len(self._roots) == 1
+            if self._dtype in _QUANTISED and is_alone and place is not None:
+                self._raise_data(self._zero(node.operand(place)))  # or results would saturate
         self._compute(tensor)
         self._proto.node.append(make_node("Identity", [self._name(tensor)], ["result"]))
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
@@ -291,9 +292,8 @@ class _Cutting:
     def _keep_above(self) -> None:
         """Keeps the data at its bound or above it, as the graph does upstream of the root."""
         bound, least = self._analysis.bound(self._graph.tensor(self._roots[0])), lowest(self._dtype)
-        op = "Abs" if self._dtype in _QUANTISED else "Relu" if self._dtype in FLOATS else ""
-        if op and least is not None and bound > least:
-            self._raise_data(bound, op)
+        if least is not None and bound > least:
+            self._raise_data(bound, "Abs" if self._dtype in _QUANTISED else "Relu")
 
     def _raise_data(self, by: float, op: str = "Identity") -> None:
         """Has what an operator makes of the data stand for it, raised by a number."""
@@ -318,7 +318,7 @@ class _Cutting:
             if node is None or self._is_there(pending[-1]):
                 pending.pop()
                 continue
-            asks = node.op in {"Shape", "Size"} and self._graph.is_standard(node)
+            asks = node.op in {"Shape", "Size"}
             row = operator_of(self._graph, node)
             read = node.inputs if row is None else node.inputs[:1]
             missing = [
@@ -352,9 +352,8 @@ class _Cutting:
             names = self._fed(node, row)
             kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
         for output in node.outputs:
-            if output.name:
-                self._names[output.name] = self._new()
-            kept.output.append(self._names.get(output.name, ""))
+            self._names[output.name] = self._new()
+            kept.output.append(self._names[output.name])
         self._proto.node.append(kept)
 
     def _blank(self, data: Tensor) -> str:
@@ -376,8 +375,7 @@ class _Cutting:
             taps = self._taps_of(row, shape)
             if row.scatters:
                 return {**names, **dict(self._spread(node, row, shape, taps[:1]))}
-            known = self._analysis.dtype(weight)
-            dtype = self._dtype if known is None else self._type(weight.name)
+            dtype = self._type(weight.name)
             names[inputs.weight] = self._small(taps + _middle(dtype), dtype)
             # A power of 2 with which a quantised result seldom saturates.
             scale = 2.0 ** (REACH * int(np.abs(taps).sum()) // 256).bit_length()
@@ -389,14 +387,13 @@ class _Cutting:
         for place, dtype in types.items():
             value: float = _middle(dtype)
             if place == inputs.zero_point:
-                value = self._zero(node, row)
+                value = self._zero(node.operand(place))
             elif place in scales:  # the last one is that of the result
                 value = scale if place == max(scales) else 1
             names[place] = self._small(value, dtype)
         return names
 
-    def _zero(self, node: Node, row: Operator) -> int:
-        point = node.operand(row.inputs.zero_point or 0)
+    def _zero(self, point: Tensor | None) -> int:
         known = (0,) if point is None else self._analysis.integers(point) or ()
         (found,) = known if len(known) == 1 else (_ANY_ZERO,)
         return found if isinstance(found, int) else _ANY_ZERO
@@ -548,9 +545,10 @@ def _compared(
         if not found and not worse:
             again = evaluator.answers(after, names, [draw.feeds for draw in expected])
             found, _ = _by_draw(again, [*expected])
-            lacks_kernel = trouble is not None and trouble.lacks_kernel
-            if not found and (str(trouble) == str(why) or lacks_kernel):
-                return ProbeResult(True, 0, f"not probed: {trouble}")
+            if not found:
+                assert trouble is not None  # what did not run says why
+                if trouble.lacks_kernel or str(trouble) == str(why):
+                    return ProbeResult(True, 0, f"not probed: {trouble}")
     for draw in expected:
         if draw not in found:
             return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")

@@ -61,11 +61,10 @@ def with_bodies(source: Source) -> Source:
     if not has_bodies():
         return source
     proto = read_proto(source)
-    opset = default_opset(proto.opset_import)
     nodes = [node for whole in (proto.graph, *proto.functions) for node in walked(whole.node)]
     used = {(node.domain, node.op_type) for node in nodes}
     used -= {(each.domain, each.name) for each in proto.functions}
-    added = functions_of(used, opset) if opset else []
+    added = functions_of(used, default_opset(proto.opset_import))
     if not added:
         return source
     model = onnx.ModelProto()
@@ -90,12 +89,11 @@ def _drawing(whole: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeP
     for node in whole.node:
         if node.op_type == "Constant" and any(_is_false(each.t) for each in node.attribute):
             still.update(node.output)
-    for top in whole.node:
-        for node in walked([top]):
-            trains = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
-            is_still = not trains or (trains in still and node is top)
-            if _key(node) in _DRAWING and not (is_still and _key(node) == _DROPOUT):
-                yield node
+    for node in walked(whole.node):
+        trains = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
+        is_still = not trains or trains in still
+        if _key(node) in _DRAWING and not (is_still and _key(node) == _DROPOUT):
+            yield node
 
 
 def _is_false(tensor: onnx.TensorProto) -> bool:

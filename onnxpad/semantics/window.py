@@ -408,7 +408,7 @@ Returns None where the engine runs it at no size.
 """
 
 
-def specification(form: WindowForm, axis: int, size: Extent, dtype: int | None) -> Placed | None:
+def specification(form: WindowForm, axis: int, size: Extent, dtype: int | None) -> Placed:
     """The windows according to the specification.
 
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification, "auto_pad"

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+from onnxpad.probe import cut
 from onnxpad.probe.cut import REACH, _draws
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
+from onnxpad.runtimes.sessions import answers
 from tests.support import parsed
 from tests.support.probes import compare_runs
-from tests.support.rows import rows_below
+from tests.support.rows import each_row, rows_below
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
 
@@ -20,6 +23,7 @@ CASES = [
     for name, *values in rows_below(Path(__file__).with_name("rows.txt"), "rewrites")
 ]
 IMAGE = "(float[1,1,6,8] x) => (float[1,1,?,?] y) <float[1,1,3,3] w = {1,-2,3,4,-5,6,7,-8,2}>"
+CONV, POOL = "y = Conv (x, w)", "y = MaxPool <kernel_shape = [3, 3]> (x)"
 LINE = "(float[1,1,5] x) => (float[1,1,?] y)"
 
 
@@ -35,24 +39,6 @@ def test_tells_a_right_rewrite_from_a_wrong_one(
     assert min(right.runs, wrong.runs) >= 5
     assert "\n" not in wrong.detail
     assert wrong.detail.startswith(("y: ", "i: "))
-
-
-@pytest.mark.parametrize("elem", ["float", "float16", "double", "int8", "uint8"])
-def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
-    signature = f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) <int64[6] p = {{0,0,1,0,0,1}}>"
-    pads = parsed(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
-    pad = parsed(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
-    assert compare_runs(pads, pads).ok
-    # nothing is below zero in uint8: there a pad of zeros is right
-    assert compare_runs(pads, pad).ok == (elem == "uint8")
-
-
-def test_negative_zero_is_zero_and_near_is_not_equal() -> None:
-    minus = parsed(LINE, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")
-    assert compare_runs(minus, parsed(LINE, "y = Neg (x)")).ok
-    signature = "(float[9] x) => (float[9] y) <float k = {1.0000001}>"
-    exact, near = (parsed(signature, each) for each in ("y = Identity (x)", "y = Mul (x, k)"))
-    assert not compare_runs(exact, near).ok
 
 
 @pytest.mark.parametrize(("elem", "lower"), [("float", 0), ("uint8", 1)])
@@ -84,19 +70,6 @@ def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem: str, lowe
             wrong[axis], wrong[axis + 2] = pads[axis] + step, max(0, pads[axis + 2] - step)
             if wrong[axis] >= 0:  # a shifted begin is always seen; a surplus end need not be read
                 assert not compare_runs(before, parsed(signature, after.format(wrong))).ok
-
-
-@pytest.mark.parametrize("elem", ["double", "bfloat16"])
-def test_types_without_a_kernel_are_compared_on_the_reference_evaluator(elem: str) -> None:
-    signature = (
-        f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) "
-        f"<{elem}[1,1,3] w = {{1,2,3}}, int64[6] p = {{0,0,2,0,0,1}}>"
-    )
-    before = parsed(signature, "q = Pad (x, p) y = Conv (q, w)")
-    equal = compare_runs(before, parsed(signature, "y = Conv <pads = [2,1]> (x, w)"))
-    assert equal.ok
-    assert equal.runs
-    assert not compare_runs(before, parsed(signature, "y = Conv <pads = [1,2]> (x, w)")).ok
 
 
 def test_what_no_engine_can_say_is_not_probed() -> None:
@@ -152,6 +125,27 @@ def test_only_the_original_runs(after: str, ok: int) -> None:
     before = parsed(IMAGE, "y = Conv <pads = [1,1,1,1]> (x, w)")
     result = compare_runs(before, parsed(IMAGE, after), specified=True)
     assert (result.ok, result.runs) == (bool(ok), 0)
+
+
+@each_row(
+    ("why", "trouble", "after", "told"),
+    [
+        (LimitError("late"), None, CONV, (True, 5, False)),
+        (None, LimitError("late"), CONV, (True, 0, False)),
+        (CrashError("one"), CrashError("other"), CONV, (True, 5, False)),
+        (EngineError("one"), EngineError("one"), POOL, (True, 0, False)),
+        (EngineError("one"), EngineError("other"), POOL, (False, 0, False)),
+        (EngineError("one"), None, CONV, (True, 5, True)),
+    ],
+)
+def test_a_change_is_blamed_for_its_own_errors(
+    why: Any, trouble: Any, after: str, told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, changed = parsed(IMAGE, CONV), parsed(IMAGE, after)
+    errors = {id(before): why, id(changed): trouble}
+    monkeypatch.setattr(cut, "answers", lambda of, *more: errors[id(of)] or answers(of, *more))
+    found = compare_runs(before, changed)
+    assert (found.ok, found.runs, found.repairs) == told
 
 
 def test_inputs_of_any_size_begin_with_the_same_data() -> None:

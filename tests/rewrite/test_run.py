@@ -173,16 +173,17 @@ def test_wrong_value_info_goes_with_a_change() -> None:
 def test_an_axis_named_as_one_of_another_size_goes_with_a_change() -> None:
     """onnxruntime takes tensors whose axes have the same names to be as large."""
     before = one(
-        "p = Pad (x, zeros) r = Relu (p) k = MaxPool <kernel_shape = [2, 2]> (r) y = Relu (k)",
-        inputs="float[1, 2, h, w] x",
-        initializers="int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
+        "p = Pad (x, n) r = Relu (p) k = Concat <axis=3> (r, r) o = vendor.Odd (z) y = Add (p, o)"
+        " m = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (v)",
+        inputs="float[1, 2, h, w] x, float[h] z, float[1, 2, 8, 8] v",
+        initializers="int64[8] n = {0, 0, 0, 0, 0, 0, 0, 0}",
     )
-    for name in ("r", "k"):
+    for name in ("r", "k", "o", "m"):  # onnx infers another size of m, too
         value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 2, "h", "w"])
         before.graph.value_info.append(value)
     result = onnxpad.fix(before, validate=False)
     assert [change.code for change in result.changes] == ["PAD204"]
-    assert [each.name for each in result.model.graph.value_info] == ["r"]
+    assert [each.name for each in result.model.graph.value_info] == ["r", "m"]
 
 
 def renamed(proto: onnx.ModelProto, name: Callable[[int], str]) -> onnx.ModelProto:

@@ -102,6 +102,7 @@ def test_errors_of_running_are_one_line() -> None:
         session.run({"x": np.ones((1, 1, 7), np.float32)})
     assert len(native.first_line(ValueError("word " * 1000))) <= 300
     assert native.first_line(ValueError("")) == "ValueError"
+    assert native.first_line(UnicodeDecodeError("utf-8", b"/\xff", 1, 2, "")) == "/\udcff"
 
 
 def test_a_type_that_cannot_be_fed_is_named() -> None:
@@ -165,6 +166,7 @@ def test_a_crash_is_an_error_and_the_session_goes_on(crash: str) -> None:
             for _ in range(2):
                 with pytest.raises(CrashError):
                     session.run(FATAL)
+                assert not session.ran_on()
             assert session.run({"x": np.ones((1, 16, 9, 4), np.float32)})["y"] is not None
 
 

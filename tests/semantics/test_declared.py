@@ -11,6 +11,7 @@ from onnxpad.errors import UsageError
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption, Change
 from onnxpad.graph import Graph
+from onnxpad.runtimes.copies import with_bodies
 from tests.support import BORDER, W
 from tests.support.rows import each_row
 
@@ -209,10 +210,19 @@ def test_a_limit_is_part_of_the_proof() -> None:
 
 
 def test_the_probe_of_a_body_finds_a_wrong_declaration() -> None:
-    with onnxpad.registered(own("AveragePool", body=MAXIMUM)):
-        result = onnxpad.fix(acme("a = Pad (x, p) y = com.acme.Own <kernel_shape = [3, 3]> (a)"))
-    assert not result.changed
-    assert [each.reason_code for each in result.undone] == ["probe-differs"]
+    """Also of one that calls another, which a validation runs with it."""
+    inner = MAXIMUM.replace("com.acme", "com.other")
+    outer = MAXIMUM.replace("MaxPool", "com.other.Own").replace("17", '17, "com.other" : 1')
+    model = acme("a = Pad (x, p) y = com.acme.Own <kernel_shape = [3, 3]> (a)")
+    plain = acme("y = Relu (x)")
+    with onnxpad.registered(own("MaxPool", body=inner, domain="com.other")):
+        assert with_bodies(plain) is plain
+        for body in (MAXIMUM, outer):
+            with onnxpad.registered(own("AveragePool", body=body)):
+                result = onnxpad.fix(model)
+                assert onnxpad.validate(model, model).ok
+            assert not result.changed
+            assert [each.reason_code for each in result.undone] == ["probe-differs"]
 
 
 def test_sizes_behind_it_follow_and_what_is_proved_of_them_rests_on_it() -> None:

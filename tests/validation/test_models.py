@@ -183,7 +183,8 @@ def test_the_same_nodes_of_another_version_or_other_weights_are_other(tmp_path: 
     def model(opset: int, weight: int, folder: str) -> Path:
         text = f"""g ({T} x, float f) => ({T} y) <float far = {{1e30}}> {{ c = Greater (f, far)
             y = If (c) <then_branch = a () => ({T} p) {{ s = Softmax (x) p = Mul (s, w) }},
-                        else_branch = e () => ({T} q) {{ q = Neg (x) }}> }}"""
+                        else_branch = e () => ({T} q) {{ q = Neg (x) }}>
+            r = RandomNormalLike (x) }}"""
         made = parsed(text, opset=opset)
         made.graph.initializer.append(from_array(np.full((64, 1, 1, 1), weight, np.float32), "w"))
         place = tmp_path / folder / "model.onnx"

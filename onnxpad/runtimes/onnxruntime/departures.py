@@ -31,7 +31,7 @@ from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.layers import Pair, is_padded, numbers_of
+from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill, WindowOp, pad_giving
 from onnxpad.semantics.window import WindowForm, onnxruntime, specification
 
@@ -72,14 +72,15 @@ def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> Re
         return None
     form = replace(op.form, pads_written=False) if op.pads_written else op.form
     for place, size in enumerate(sizes):
-        theirs, ours = (each(form, place, size, dtype) for each in (specification, onnxruntime))
-        if ours is None or theirs is None:
+        theirs = specification(form, place, size, dtype)
+        ours = onnxruntime(form, place, size, dtype)
+        if ours is None:
             break
         if op.operator.pools and _is_spread(op.windows[place]):
             return _refusal(op, place, size, dtype)  # windows alike may read other fills
         for said, does in ((theirs.begin, ours.begin), (theirs.windows, ours.windows)):
             one, other = (where(ours.runs, each, 0) for each in (said, does))
-            if one != other or isinstance(one, Unknown):
+            if one != other:  # as an unknown number is
                 return _refusal(op, place, size, dtype)
     notes[key] = True
     return None
@@ -89,10 +90,8 @@ def misreads_same(form: WindowForm) -> bool:
     """Whether onnxruntime stops at, or computes something else of, a SAME at some size."""
     size = symbol("any size")
     for place in range(len(form.axes)):
-        theirs, ours = (each(form, place, size, None) for each in (specification, onnxruntime))
-        if ours is None or theirs is None or theirs[:3] != ours[:3]:
-            return True
-        if always(ours.runs) is not True:
+        ours = onnxruntime(form, place, size, None)
+        if ours is None or ours[:3] != specification(form, place, size, None)[:3]:
             return True
     return False
 
@@ -178,7 +177,7 @@ def hazard_of(graph: Graph, analysis: Analysis, op: WindowOp) -> Hazard | None:
     it gives the lowest finite number. None if no harm.
     """
     row = op.operator
-    if row.row.domain or len(op.windows) != 2 or len(op.node.outputs) > 1:
+    if len(op.windows) != 2 or len(op.node.outputs) > 1:
         return None
     shape = analysis.shape(op.data)
     channels: Extent = 0
@@ -223,9 +222,8 @@ def _may_read_infinities(graph: Graph, analysis: Analysis, op: WindowOp) -> bool
     if pad is None or op.auto_pad.startswith("SAME") or infinite(analysis, pad.data):
         return True
     amounts, layout = pad.extents_over(op.rank), op.operator.layout
-    beside = None if amounts is None else numbers_of(layout.others(amounts))
     shape = analysis.shape(pad.data)
-    if amounts is None or beside is None or is_padded(beside) or op.ceil_mode or not shape:
+    if amounts is None or op.ceil_mode or not shape or layout.others(amounts) != ((0, 0),) * 2:
         return True
     own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
     windows = zip(op.windows, own, layout.spatial(amounts), strict=True)

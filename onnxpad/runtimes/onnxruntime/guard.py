@@ -98,10 +98,10 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
     if "no_valid" in context.wanted(exposed.pad.node).spelling:
         return False
     node = exposed.window
-    if context.graph.refers(node):  # a call of the function may set any of them
+    # The operator may be inside, and a call of the function may set any attribute.
+    if context.graph.runs_graphs(node) or context.graph.refers(node):
         return False
-    is_plain = node.attrs.get("auto_pad", "") in {"", "NOTSET"}
-    return is_plain and not any(node.attrs.get("pads") or ())
+    return not any(node.attrs.get("pads") or ())
 
 
 def guard(context: Context, exposed: Exposed) -> None:
@@ -207,7 +207,7 @@ def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
 
     edited = filter(context.graph.is_edited, context.graph.nodes) if declared else ()
     reached = upstream(chain.from_iterable(map(through, edited)), through, most=None)
-    return (each for each in reached if each is not None and each.name in declared)
+    return (each for each in filter(None, reached) if each.name in declared)
 
 
 def _name_all_axes(context: Context) -> None:
@@ -217,7 +217,7 @@ def _name_all_axes(context: Context) -> None:
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
-    has_axes = (pad for pad in context.pads() if pad.axes and pad.node.operand(_AXES) is not None)
+    has_axes = (pad for pad in context.pads() if pad.axes)
     transposes = any(node.op == "Transpose" for node in graph.nodes)
     for pad in has_axes if graph.opset >= 18 and graph.version else ():
         node = pad.node

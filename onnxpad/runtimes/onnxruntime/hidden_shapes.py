@@ -113,10 +113,10 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> Sizes | str | Non
             sizes = _sizes(shape or ())
             if shape is None or math.prod(filter(None, sizes)) > NMAX:
                 return None
-            is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
+            is_short = len(sizes) <= 1 and all(n in range(_SHORT + 1) for n in sizes)
             value = analysis.value(tensor) if is_short else None
             dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
-            if value is not None and is_constant(value):
+            if is_constant(value):
                 dtype = value.dtype
                 data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
             elif 0 in sizes:
@@ -127,8 +127,8 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> Sizes | str | Non
     except Exception as error:  # it raises anything, and complains about types, which are not given
         let_through(error)
         return str(error) if "[ShapeInferenceError]" in str(error) else None
-    found = told[node.outputs[0].name].tensor_type if node.outputs[0].name in told else None
-    if found is None or not found.HasField("shape"):
+    found = told.get(node.outputs[0].name, onnx.TypeProto()).tensor_type
+    if not found.HasField("shape"):
         return None
     return tuple([d.dim_value if d.HasField("dim_value") else None for d in found.shape.dim])
 
@@ -177,8 +177,8 @@ class HiddenShapes:
         self._inside = defaultdict[Node, list[Graph]](list)
         self._doubted: dict[Graph, list[Node]] = {}
         self._pools: dict[Graph, list[Node]] = {}
-        self._origins: tuple[int, list[Harmed], list[Harmed]] = -1, [], []
-        self._behind: tuple[int, dict[Tensor, Hazard]] = -1, {}
+        self._origins: tuple[int | None, list[Harmed], list[Harmed]] = None, [], []
+        self._behind: tuple[int | None, dict[Tensor, Hazard]] = None, {}
 
     def add(self, scope: Scope, holders: Sequence[tuple[Graph, Node]] = ()) -> None:
         """Adds a graph, after those with the nodes that run it."""
@@ -209,7 +209,7 @@ class HiddenShapes:
         """What onnxruntime would do to a pool of halves: next to a `Pad` it takes 32 bits."""
         return next((harm for *_, harm in self._blocked(graph, TensorProto.FLOAT16)), None)
 
-    def _now(self) -> tuple[int, list[Harmed], list[Harmed]]:
+    def _now(self) -> tuple[int | None, list[Harmed], list[Harmed]]:
         """The version, and what is wrong then: all missized tensors, and where hiding begins."""
         version = next(iter(self._scopes)).version
         if self._origins[0] != version:
@@ -270,14 +270,15 @@ class HiddenShapes:
         bodies, and calls of functions, need to know the sizes.
         """
         graph, analysis = scope.graph, scope.analysis
-        if node.op in _WITH_BODIES and graph.is_standard(node):
-            return node not in self._inside or (node.op == "If" and graph.opset < _UNLIKE_SINCE)
-        if graph.refers(node) and graph.is_standard(node) and _is_doubtful(analysis, node):
-            return True
+        if graph.is_standard(node):
+            if node.op in _WITH_BODIES:
+                return node not in self._inside or (node.op == "If" and graph.opset < _UNLIKE_SINCE)
+            if graph.refers(node) and _is_doubtful(analysis, node):
+                return True
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             if node.op == "Pad" and (axes := node.operand(3)) is not None:
                 value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
-                known = value.flat if value is not None and is_constant(value) else (0, 0)
+                known = value.flat if is_constant(value) else (0, 0)
                 return len({int(axis) % (rank or NMAX) for axis in known}) < len(known)
             if "output_shape" in node.attrs and is_transposed(graph, node):
                 data = analysis.shape(node.inputs[0])
@@ -320,8 +321,8 @@ class HiddenShapes:
     def _above(self, graph: Graph, tensor: Tensor) -> Iterator[Place]:
         """The tensors from whose shape that of a tensor is inferred."""
         node, holders = tensor.producer, self._scopes[graph][1]
-        if tensor.outer is not None and graph.parent is not None:
-            yield graph.parent, tensor.outer
+        if tensor.outer is not None:
+            yield graph.home(tensor)
         elif node is not None:
             yield from ((graph, each) for each in graph.sources(node))
             for inner in self._inside.get(node, ()):
@@ -342,9 +343,9 @@ def hides(graph: Graph, node: Node) -> bool:
     Something but its data is computed or empty; axes that a Slice before opset 10 names are not
     looked at.
     """
-    if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
+    if node.op not in {"Pad", "Slice"}:
         return False
-    operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
+    operands = node.inputs[1 :: 2 if node.op == "Pad" else 1]
     values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
     return "axes" in node.attrs or any(each is None or not each.size for each in values)
 

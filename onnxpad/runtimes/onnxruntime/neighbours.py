@@ -136,7 +136,7 @@ class Neighbours:
         if not uses or any(each.node.op != _QUANTISE for each in uses):
             return
         quantisers = [each.node for each in uses]
-        sources = [self._graph.origin(each).producer for each in node.inputs if each.name]
+        sources = [self._graph.origin(each).producer for each in node.inputs]
         given = [each for each in sources if each is not None and each.op == _DEQUANTISE]
         ends = [first, *quantisers, *(() if weighs else given)]
         weight = sources[1] if node.op in _WEIGHED and len(sources) > 1 else None
@@ -156,8 +156,8 @@ class Neighbours:
         def after(use: Use) -> Sequence[Tensor]:
             return use.node.outputs[:1] if is_step(use) else self._passed(use)
 
-        for tensor in downstream(first.outputs[:1], after):
-            for use in () if tensor is None else self._graph.uses(tensor):
+        for tensor in filter(None, downstream(first.outputs[:1], after)):
+            for use in self._graph.uses(tensor):
                 if is_step(use) or (use.index == 0 and use.node.op == "MatMul"):
                     yield use.node
 
@@ -227,7 +227,7 @@ class Neighbours:
         node, graph = use.node, self._graph
         if not graph.is_standard(node):
             return False
-        if node.op in _NEUTRAL and len(node.inputs) == 2:
+        if node.op in _NEUTRAL:
             other = graph.constant(node.inputs[1 - use.index])
             swaps = use.index == 0 or node.op in {"Add", "Mul"}
             return swaps and other is not None and bool((other == _NEUTRAL[node.op]).all())

@@ -101,7 +101,7 @@ class Fusion:
         self._fold = fold
         self._outer = outer
         self._given = fed
-        self._fed: tuple[int, Collection[str]] = -1, ()
+        self._fed: tuple[int | None, Collection[str]] = None, ()
 
     @property
     def drops_empty(self) -> bool:
@@ -111,8 +111,9 @@ class Fusion:
         If whose condition is constant; any function may be called there.
         """
         owner, outer = self._graph.owner, self._outer
-        if owner is None or outer is None:
+        if outer is None:
             return not self._graph.is_main
+        assert owner is not None  # it is a body
         return outer._is_opened(owner)
 
     def exposed(self) -> list[Exposed]:
@@ -177,17 +178,17 @@ class Fusion:
 
             def onward(use: Use) -> Sequence[Tensor]:
                 node = use.node
-                if graph.is_function(node) and not graph.is_standard(node):
+                if graph.is_function(node):
                     return ()
                 is_size = node.op in {"Shape", "Size"} or (node.op == "If" and use.index != 0)
                 return () if is_size and graph.is_standard(node) else node.outputs
 
             inputs = graph.inputs if self._given is None else self._given
             given = [graph.tensor(name) for name in inputs]
-            captured = ((each, each.outer) for each in graph.captured())
-            given += (t for t, there in captured if not (outer and there) or outer.is_fed(there))
+            if outer is not None:
+                given += filter(outer.is_fed, graph.captured())  # the names are the same
             reached = downstream(given, onward, most=None)
-            self._fed = graph.version, {each.name for each in reached if each is not None}
+            self._fed = graph.version, {each.name for each in filter(None, reached)}
         return tensor.name in self._fed[1]
 
     def misdeclared(self, tensor: Tensor) -> Tensor | None:
@@ -198,7 +199,7 @@ class Fusion:
         claims = self._graph.claims("output", "input")
         wrong = {each.name: each for each in lies(claims, self._analysis)}
         above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
-        return next((wrong[n.name] for n in above if n is not None and n.name in wrong), None)
+        return next((wrong[n.name] for n in filter(None, above) if n.name in wrong), None)
 
     def _fused(self, node: Node) -> Operator | None:
         """The row of a node that PadFusion may fold `Pad`s into; None for other nodes.
@@ -213,7 +214,7 @@ class Fusion:
             return row
         is_explicit = attrs.get("auto_pad", "") in {"", "NOTSET"}
         is_uncounted = row.counts is not None and not attrs.get(row.counts, 0)
-        if not node.inputs or len(node.outputs) > 1 or not is_explicit:
+        if len(node.outputs) > 1 or not is_explicit:
             return None
         return None if is_uncounted and any(attrs.get("pads", ())) else row
 
@@ -252,13 +253,16 @@ class Fusion:
         """
         graph = self._graph
         pending: list[tuple[Tensor, tuple[Node, ...]]] = [(each, ()) for each in tensors[::-1]]
-        for _ in range(_FAR):
-            if not pending:
-                return
+        left = _FAR
+        while pending:
             tensor, way = pending.pop()
-            node = graph.origin(tensor).producer if tensor.name else None
+            node = graph.origin(tensor).producer
             if node is None:
                 continue
+            if not left:
+                yield _unseen(node), way
+                return
+            left -= 1
             pad: PadOp | None = None
             passed: Sequence[Tensor] = ()
             if self._is_opened(node):
@@ -276,20 +280,18 @@ class Fusion:
             if pad is not None and self._may_take(pad):
                 yield pad, way
             pending += ((each, (*way, node)) for each in passed)
-        if pending and (node := pending[-1][0].producer) is not None:
-            yield _unseen(node), pending[-1][1]
 
     def _is_opened(self, node: Node) -> bool:
         """Whether the optimiser may inline a node: a function call, or an If with one branch."""
         if not self._graph.is_standard(node):
             return self._graph.is_function(node)
-        return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
+        return node.op == "If" and not self.is_fed(node.inputs[0])
 
     def _may_end_in_pad(self, node: Node) -> bool:
         """Whether a `Pad` in or above a node may come next to its readers once it is inlined."""
         function = self._graph.called(node)
         inside = [function] if function is not None else self._graph.bodies(node)
-        above = [each.tensor(name).producer for each in inside for name in each.results if name]
+        above = [each.tensor(name).producer for each in inside for name in each.results]
         ends = _REMOVABLE | {"If", "Pad"}
         return any(
             each is None or each.op in ends or self._graph.is_function(each) for each in above
@@ -297,11 +299,10 @@ class Fusion:
 
     def _passed(self, node: Node) -> Sequence[Tensor]:
         """The inputs that a node may pass on unchanged: those beside which all are constants."""
-        data = [each for each in node.inputs if each.name]
         if node.op in {"CastLike", "Dropout"}:
-            return data[:1]
-        varying = [each for each in data if self.is_fed(each)]
-        return () if len(varying) > 1 else varying or data
+            return node.inputs[:1]
+        varying = [*filter(self.is_fed, node.inputs)]
+        return () if len(varying) > 1 else varying or node.inputs
 
     def _may_take(self, pad: PadOp) -> bool:
         """Whether PadFusion may fold a `Pad`, as far as the `Pad` itself decides."""
@@ -333,11 +334,11 @@ class Fusion:
             return self._passed(node)[:1] if node.op in _REMOVABLE else ()
 
         def below(use: Use) -> Sequence[Tensor]:
-            return use.node.outputs[:1] if use.node.op in _REMOVABLE and use.index >= 0 else ()
+            return use.node.outputs[:1] if use.node.op in _REMOVABLE else ()
 
-        sources = [each for each in upstream([tensor], above) if each is not None]
-        copies = [each for each in downstream(sources, below) if each is not sources[-1]]
-        return any(each is not None and graph.is_output(each) for each in copies)
+        sources = [*filter(None, upstream([tensor], above))]
+        copies = filter(None, downstream(sources, below))
+        return any(graph.is_output(each) for each in copies if each is not sources[-1])
 
     def _read(self, reads: Callable[[Graph, Analysis, Node], _Read], node: Node) -> _Read | None:
         try:
