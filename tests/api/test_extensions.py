@@ -9,7 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.declared import declaration_of, op_types
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.registry import every_pass
+from onnxpad.rewrite.registry import catalogue, every_pass
 from tests.support import BORDER, W, assert_graph, one
 from tests.support.manual import blocks
 from tests.support.rows import each_row
@@ -170,6 +170,7 @@ WRONG: list[tuple[Rewrite, Reason, str]] = [
     (lambda match, context: context.graph.add_initializer(cast("Any", [1]), "p"),
      Reason.PASS_RAISED, "add_initializer takes a numpy array, not [1]"),
     (lambda match, context: "a", Reason.PASS_RAISED, "rewrite returns 'a', not tensors or None"),
+    (lambda match, context: 5, Reason.PASS_RAISED, "rewrite returns 5, not tensors or None"),
     (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
 ]  # fmt: skip
 
@@ -204,11 +205,15 @@ def test_a_wrong_change_is_undone_and_the_others_are_made(
 def test_what_reads_a_tensor_reads_the_one_that_takes_its_place() -> None:
     class Anew(Own):
         def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
-            node = match.plan
-            return context.graph.insert("Conv", node.inputs, node.attrs, before=node, name="seen")
+            graph, node = context.graph, match.plan
+            for each in [each for each in graph.nodes if each.op == "Neg"]:
+                graph.remove(each)  # a reader
+            return graph.insert("Conv", node.inputs, node.attrs, before=node, name="seen")
 
+    body = "a = Conv (x, w) n = Neg (a) o = Newest (a) y = Relu <deep = 1> (a)"  # as they came
     with onnxpad.registered(Anew):
-        (change,) = onnxpad.fix(one("a = Conv (x, w) y = Relu (a)", initializers=W)).changes
+        assert "Anew" in catalogue()["ACME900"].text
+        (change,) = onnxpad.fix(one(body, initializers=W), validate=False).changes
         (undone,) = onnxpad.fix(one("y = Conv (x, w)", initializers=W)).undone
         body = "t () => (float[] u) { u = Relu (a) }"
         inner = one(f"a = Conv (x, w) y = If (c) <then_branch = {body}, else_branch = {body}>",
@@ -367,7 +372,11 @@ def test_a_pass_that_only_reports() -> None:
 def test_register_returns_what_it_takes_and_decorates() -> None:
     assert onnxpad.register(Own) is Own
     assert onnxpad.register(Own) is Own  # once more changes nothing
-    onnxpad.unregister(Own)
+    other = renamed(Own.code)
+    with pytest.raises(onnxpad.UsageError):
+        onnxpad.register(other)
+    onnxpad.register(other, replace=True)
+    onnxpad.unregister(other)
     for never in (Own, "a pass", None):
         with pytest.raises(onnxpad.UsageError):
             onnxpad.unregister(never)  # type: ignore[arg-type]
@@ -406,6 +415,7 @@ def row(**given: Any) -> Callable[[], object]:
         lambda: renamed(None),
         lambda: type("Loud", (Own,), {"severity": "warning"}),
         lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}),
+        lambda: type("Idle", (onnxpad.Pass,), {"code": "ACME001", "find": Own.find}),
         lambda: "a pass",
         row(domain=""),
         row(domain="ai.onnx"),
