@@ -52,7 +52,7 @@ class Sinking:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
-        self._known: dict[str, Behind | RefusalError | None] = {}
+        self._known: dict[Tensor, Behind | RefusalError | None] = {}
         self._refusals: dict[int, RefusalError | None] = {}
         self.looked = Readers(context.graph)
 
@@ -62,14 +62,14 @@ class Sinking:
         Refused where a `Pad` does, but the last step cannot be passed.
         """
         tensor = self._graph.origin(tensor)
-        if tensor.name not in self._known:
+        if tensor not in self._known:
             if depth > _MOST_STEPS:
                 return None
             try:
-                self._known[tensor.name] = self._lift(tensor, depth)
+                self._known[tensor] = self._lift(tensor, depth)
             except RefusalError as refusal:
-                self._known[tensor.name] = refusal
-        known = self._known[tensor.name]
+                self._known[tensor] = refusal
+        known = self._known[tensor]
         if isinstance(known, RefusalError):
             raise known
         return known
@@ -221,7 +221,7 @@ class Sinking:
             if None in readers:
                 said = f"{step.op} gives an output of the graph, or is read in a body, padded"
                 raise RefusalError(Reason.GRAPH_OUTPUT, said)
-            taken += (each.name for each in step.outputs)
+            taken += (each.name for each in step.outputs if each.name)
             outputs = self.cut(step)
             if not readers:
                 raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
