@@ -291,12 +291,11 @@ class FixAmounts(Pass):
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
                     same = filter(context.sites.same_of, context.windows())
-                    elsewhere = {each.node for each in map(context.sites.pad_before, same) if each}
+                    elsewhere = {graph.origin(op.data).producer for op in same}
                 is_same = pad.node in elsewhere
                 if context.wanted(pad.node).dynamic == "pad" or not is_same:
                     why = context.sites.wording.amounts(pad)
-                    is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
-                    asked = context.asks_to_compute or "--target" if is_same and is_open else ""
+                    asked = context.asks_to_compute or "--target" if is_same else ""
                     yield self.refused(context, pad.node, message, why, asked=asked)
             elif is_padded(amounts):  # else another rule removes the whole Pad
                 becomes = f"constant amounts {axes_text(amounts, pad.axes)}"

@@ -79,7 +79,7 @@ Written = dict[str, dict[Any, Any]]
 
 def _attributes(op: WindowOp | TransposedOp) -> Written:
     node, plan, kernel = op.node, Written(), [window.kernel for window in op.windows]
-    if {int}.issuperset(map(type, kernel)) and "kernel_shape" not in node.attrs:
+    if "kernel_shape" not in node.attrs:
         plan["kernel_shape"] = {"kernel_shape": kernel}
     if not op.pads_written and op.auto_pad == "NOTSET":
         plan["write_pads"] = {"pads": onnx_order(op.pads)}

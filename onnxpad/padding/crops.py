@@ -207,7 +207,7 @@ class Crops:
     def _stage(self, use: Use) -> Stage | None:
         """A reader that crops or pads the spatial axes, or is a step; else None."""
         (node, index), graph = use, self._graph
-        if node.op in {"Pad", "Slice"} and index == 0 and graph.is_standard(node):
+        if node.op in {"Pad", "Slice"} and graph.is_standard(node):
             (was, beside), (now, others) = map(self._around, (node.inputs[0], node.outputs[0]))
             if was and was.keys() == now.keys() and beside == others:
                 sides = [[at.get(axis, (0, 0)) for axis in self._op.axes] for at in (now, was)]
@@ -296,7 +296,8 @@ def amounts_of(of: TransposedOp | Padding) -> WrittenAmounts:
     form, said = of if isinstance(of, Padding) else padding_of(of), dict[str, Any]()
     if form is not None:
         said["pads"] = tuple(onnx_order(form.numbers))
-    elif isinstance(of, TransposedOp):
+    else:
+        assert isinstance(of, TransposedOp)
         said = {"auto_pad": of.auto_pad.replace("NOTSET", ""), "output_shape": of.output_shape}
     if any(of.output_padding):
         said["output_padding"] = of.output_padding

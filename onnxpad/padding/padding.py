@@ -161,8 +161,7 @@ def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
         if graph.is_output(current):
             yield None
         for use in graph.uses(current):
-            is_copied = use.node.op == "Identity" and graph.is_standard(use.node)
-            if is_copied and use.index == 0:
+            if use.node.op == "Identity" and graph.is_standard(use.node):
                 pending += use.node.outputs[:1]
             else:
                 yield use
@@ -203,7 +202,7 @@ class Readers:
                 hands_on = domain in _DOMAINS and op not in ASKING and use.index >= 0
                 if not is_window and len(steps) < _MOST_STEPS and hands_on:
                     seen.add(id(use.node))
-                    pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
+                    pending += [(each, (*steps, use)) for each in use.node.outputs]
         return ()
 
     @cached_property

@@ -116,7 +116,7 @@ class Sites:
         pads: Pairs | None = None
         with suppress(RefusalError):
             pads = next(self._proposed(replace(op, pads_written=False)))
-        if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
+        if pads == op.pads:
             return None
         refuses = bool(self.why_not_run(op))
         said = (
@@ -166,11 +166,13 @@ class Sites:
         )
         for window, size, own, (begin, end) in each:
             count = count_of(size + begin + end, window, *own)
-            if not isinstance(begin, int) or isinstance(count, Unknown):
+            if not isinstance(begin, int):
                 return None
             _, last = bounds(end_read(size, window, begin + own[0], count))
-            end = -1 if last is None else max(last - own[1], 0)
-            if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+            if begin < 0 or last is None:
+                return None
+            end = max(last - own[1], 0)
+            if count != count_of(size + begin + end, window, *own):
                 return None
             found.append((begin, end))
         return tuple(found)
@@ -236,7 +238,7 @@ class Sites:
         amounts = pad.extents_over(op.rank)
         if pad.mode != "constant" or amounts is None or is_padded(op.pads):
             return None
-        counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
+        counted = op.operator.padding is Fill.EXCLUDED
         for odd in ODD.values():
             padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
             with suppress(RefusalError):  # it is not SAME, or no engine would read that
@@ -302,7 +304,7 @@ class Sites:
             stays = (pad is None or has_amounts(op, pad, around)) and outside == around
             is_written = op.auto_pad == "NOTSET" and inside == op.pads
             try:
-                if not stays or inside != own:
+                if not stays:
                     then = _counting(op, own, then)
                 if not stays or not is_written:
                     self.check_proved(op, pad, then, self.trust)

@@ -69,8 +69,7 @@ def write(
             source = write_pad(graph, node, source, amounts, fill, dtype)
         if source is not op.data:
             inputs = (source, *inputs[1:])
-    if changed or inputs is not node.inputs:
-        graph.set_attributes(node, changed, inputs)
+    graph.set_attributes(node, changed, inputs)
 
 
 def attributes(padding: Padding) -> dict[str, object]:
@@ -114,16 +113,14 @@ def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object |
     return found
 
 
-def set_amounts(graph: Graph, pad: Node, amounts: Pairs | Tensor) -> None:
-    """Gives a `Pad` amounts: (begin, end) for each axis of its data, or a tensor with them."""
-    if not isinstance(amounts, Tensor):
-        flat = onnx_order(amounts)
-        if graph.opset < 11:
-            graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
-            return
-        name = f"{pad.name or pad.outputs[0].name}_pads"
-        amounts = graph.add_initializer(np.asarray(flat, np.int64), name)
-    graph.set_input(pad, 1, amounts)
+def set_amounts(graph: Graph, pad: Node, amounts: Pairs) -> None:
+    """Gives a `Pad` amounts: (begin, end) for each axis of its data."""
+    flat = onnx_order(amounts)
+    if graph.opset < 11:
+        graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
+        return
+    name = f"{pad.name or pad.outputs[0].name}_pads"
+    graph.set_input(pad, 1, graph.add_initializer(np.asarray(flat, np.int64), name))
     if len(pad.inputs) > 3:
         graph.set_input(pad, 3, None)  # its axes
 
@@ -279,16 +276,17 @@ class Judge:
             equal = refine(then, now, self._facts, op.node.outputs[0], trust)
         except (DiffersError, UnreadError) as error:
             said, facts = str(error), {"operator": self._graph.label(op.node), **error.facts}
-            if error.code is Reason.ZERO_POINT_UNKNOWN and op.operator.inputs.zero_point:
+            if error.code is Reason.ZERO_POINT_UNKNOWN:
+                place = op.operator.inputs.zero_point
+                assert place is not None
                 said = f"{op.node.op} pads with its zero point, which is not one constant number"
-                facts = {"tensor": op.node.inputs[op.operator.inputs.zero_point].name}
+                facts = {"tensor": op.node.inputs[place].name}
             raise RefusalError(error.code, said, **facts) from error
         _check_declared(op, padding.pads)
-        counts, opset = op.operator.counts, self._graph.opset
-        since = None if counts is None else op.operator.since(counts)
-        if padding.counted and not op.count_include_pad and since is not None and opset < since:
+        opset, counts = self._graph.opset, padding.counted and not op.count_include_pad
+        if counts and opset < (needs := op.operator.since("count_include_pad")):
             said = f"{op.node.op} of opset {opset} cannot count its padding"
-            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
+            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=needs)
         if not stays:
             check_pads(opset, self._analysis.dtype(source))
         decides = trust is not None and trust.assumption in equal.assumptions

@@ -87,7 +87,7 @@ class Prover:
         trust: Trust | None = None,
     ) -> list[Certificate]:
         """Proves an edit; the certificate of each tensor to prove has the weakest assumptions."""
-        failure: DiffersError | None = None
+        failure = DiffersError("nothing is known about it")
         assuming: tuple[_Domain, dict[Tensor, Equal], list[Certificate]] | None = None
         for each in self._domains:
             try:
@@ -96,9 +96,7 @@ class Prover:
                 failure = error
                 each[2].reader.undo()
                 continue
-            found = [
-                self._certificate(each, new, old, equal.get(new)) for new, old in replaced.items()
-            ]
+            found = [self._certificate(each, new, old, equal[new]) for new, old in replaced.items()]
             if not any(certificate.assumptions for certificate in found):
                 return self._accepted(each, replaced, equal, found)
             if assuming is None:
@@ -106,7 +104,7 @@ class Prover:
             else:
                 each[2].reader.undo()
         if assuming is None:
-            raise failure or DiffersError("nothing is known about it")
+            raise failure
         return self._accepted(assuming[0], replaced, *assuming[1:])
 
     def _accepted(
@@ -129,11 +127,9 @@ class Prover:
                 reader.keep(tensor, now)
         return found
 
-    def _certificate(
-        self, at: _Domain, new: Tensor, old: Tensor, equal: Equal | None
-    ) -> Certificate:
+    def _certificate(self, at: _Domain, new: Tensor, old: Tensor, equal: Equal) -> Certificate:
         """What was proved of a tensor, in words and as data."""
-        (analysed, limits, facts), equal = at, equal or Equal("same")
+        analysed, limits, facts = at
         roots, domain, node = self._roots.get(old, (old.name,)), analysed.domain, new.producer
         names = ", ".join(map(repr, roots))
         slides = node is not None and facts.reader.slides(node)
@@ -145,7 +141,7 @@ class Prover:
             sizes = _sizes(facts, facts.reader.read(new))
             found["roots"] = [*roots]
         assumed: tuple[str, ...] = (*domain.assumptions, *self._trusts)
-        is_limited = bool(limits or assumed)
+        is_limited = limits or assumed
         if limits:
             found["sizes"] = limits
         own = [row_declared(self._graph, each.producer) for each in {new, old} if each.producer]
@@ -161,7 +157,7 @@ class Prover:
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
             facts=found,
-            within={name: each.as_data() for name, each in domain.given.items() if is_limited},
+            within={name: each.as_data() for name, each in domain.given.items()},
             data=sizes,
         )
 
@@ -191,11 +187,11 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             or (padded and (term.layers or term is reader.read(padded[0])))
         )
         row = row_of(graph, node) if is_passed and node and len(seen) <= _MOST_NODES else None
-        if node is None or row is None or not node.inputs:
+        if node is None or row is None:
             found.append(at.name)
             continue
         # What a transposed convolution spreads, and what indices count, is a root.
-        counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
+        counts = any(each.name for each in node.outputs[1:])
         if node.op == "ConvTranspose" or (counts and reader.slides(node)):
             found.append(graph.origin(node.inputs[0]).name)
             continue
@@ -258,15 +254,16 @@ def settle(
     for new, old in replaced.items():
         if new not in claims:
             wanted = before(old)
-            if wanted is None:
-                raise _unaccounted(graph, new)
+            assert wanted is not None
             claims[new] = reader.read(new), wanted, None
     for each in touched:
         # A new node that was altered: its results are read nowhere, or are to be proved.
         is_altered = each.was is None and each.again and each.node.alive
         for tensor in each.node.outputs if is_altered else ():
             if tensor not in claims and graph.is_read(tensor):
-                raise _unaccounted(graph, tensor)
+                op, label = each.node.op, graph.label(each.node)
+                said = f"the rewrite also touches {op} {label!r}, about which nothing is proved"
+                raise DiffersError(said, touched=label)
     return _proved(facts, claims, trust)
 
 
@@ -289,15 +286,6 @@ def _proved(
             reader.equate(now, wanted, found[tensor])
         reader.keep(tensor, wanted)
     return found
-
-
-def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
-    node = tensor.producer
-    label = graph.label(node) if node is not None else tensor.name
-    op = node.op if node is not None else "an input"
-    return DiffersError(
-        f"the rewrite also touches {op} {label!r}, about which nothing is proved", touched=label
-    )
 
 
 def check_elsewhere(graph: Graph, mark: int) -> None:

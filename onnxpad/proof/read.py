@@ -7,6 +7,7 @@ what was touched, and says which of the tensors that were there before have anot
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -76,7 +77,7 @@ class Reader:
         """Reads each tensor that a node writes, before the first edit."""
         for node in self._graph.nodes:
             for tensor in node.outputs:
-                if tensor.name and tensor not in self._known:
+                if tensor.name:
                     self.keep(tensor, self._computed(tensor))
         self.begin()
 
@@ -86,8 +87,7 @@ class Reader:
         if (found := known.get(tensor)) is not None:
             return found
         for at in self.unread([tensor]) if tensor.producer else [tensor]:
-            found = self._computed(at)
-            self.keep(at, self._same[found][0] if found in self._same else found)
+            self.keep(at, self._computed(at))
         return known[tensor]
 
     def unread(self, pending: list[Tensor]) -> Iterator[Tensor]:
@@ -212,12 +212,8 @@ class Reader:
             row = row_of(graph, node)
         if row is not None:
             output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
-            try:
-                found = self._meant(node, output, row, args, pad)
-            except (UnreadError, ModelError):
-                found = None
-            if found is not None:
-                return found
+            with suppress(UnreadError, ModelError):
+                return self._meant(node, output, row, args, pad)
         return self._applied(node, tensor, args)
 
     def _source(self, tensor: Tensor) -> Term:
@@ -242,8 +238,8 @@ class Reader:
 
     def _meant(
         self, node: Node, output: int, row: Row, args: tuple[Term, ...], pad: PadOp | None
-    ) -> Term | None:
-        """The term of an output of a node by its row; None where the row has no meaning for it."""
+    ) -> Term:
+        """The term of an output of a node by its row, which may have no meaning for it."""
         if row.window is not None:
             form = read_window(self._graph, self._analysis, node).read
             check_limit(node, form)
@@ -259,13 +255,13 @@ class Reader:
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
             return self._padded(call, pad or pad_of(call), args)
-        return self._stepped(call, args) if row.step is not None else None
+        return self._stepped(call, args)
 
     # Windows
 
     def slid(self, form: WindowForm, args: tuple[Term, ...], output: int) -> Term:
         """The term of a window: layers around the axes over which it slides belong to it."""
-        if isinstance(form.own, Operand) and isinstance(form.own.of, int):
+        if isinstance(form.own, Operand):
             form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]
         # Indices count positions of the tensor that is pooled, padding included.
@@ -332,14 +328,14 @@ def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
 
     That is so where one copies data, its amounts are unknown, or it may crop more than there is.
     """
-    reader, found = Reader(graph, analysis), None
+    reader = Reader(graph, analysis)
     for pad in pads:
         for tensor in pad.inputs:  # of which no more is told than their names
             if reader.known(tensor) is None:
                 reader.keep(tensor, reader.opaque(tensor))
-        found = reader.read(pad.outputs[0])
-    data = reader.known(pads[0].inputs[0])
-    return found.layers if found is not None and found.bare is data else None
+        reader.read(pad.outputs[0])
+    data, found = reader.known(pads[0].inputs[0]), reader.read(pads[-1].outputs[0])
+    return found.layers if found.bare is data else None
 
 
 def _rank(call: Call, pad: PadOp, data: Term) -> int | None:

@@ -117,7 +117,8 @@ def layers(pair: Pair) -> Found | None:
 def scattered(pair: Pair) -> Found | None:
     """Transposed convolutions have the same full result, of which the same part is the output."""
     new, old = pair.new, pair.old
-    if not (isinstance(new.head, Spread) and isinstance(old.head, Spread)):
+    assert isinstance(old.head, Spread)
+    if not isinstance(new.head, Spread):
         return None
     if new.head.key[:-1] != old.head.key[:-1] or len(new.args) != len(old.args):
         raise DiffersError("the transposed convolution itself differs")
@@ -132,8 +133,8 @@ def scattered(pair: Pair) -> Found | None:
         raise DiffersError("the specification leaves open what the operator gives")
     facts: dict[str, object] = {} if old.head.runs else {"repair": True}
     assumptions = frozenset[Assumption]()
-    if old.head.disputed and pair.trust is not None:
-        facts["trusts"], assumptions = str(pair.trust), frozenset({pair.trust.assumption})
+    if old.head.disputed:
+        facts["trusts"], assumptions = str(Trust.RUNTIME), frozenset({Trust.RUNTIME.assumption})
     rule = "scattered" if new.layers == old.layers else LOST_SIGN
     return Equal(rule, assumptions, facts), _arguments(pair)
 
@@ -141,9 +142,9 @@ def scattered(pair: Pair) -> Found | None:
 def steps(pair: Pair) -> Found | None:
     """The same step does something to operands that are equal, and the padding is the same."""
     new, old = pair.new, pair.old
-    if not (isinstance(new.head, Stepped) and isinstance(old.head, Stepped)):
+    if not isinstance(new.head, Stepped):
         return None
-    if new.head != old.head or len(new.args) != len(old.args):
+    if new.head != old.head:
         raise DiffersError("between the padding and the tensor other steps are computed")
     _check_layers(pair)
     return _LOST_SIGN, _arguments(pair)
@@ -152,7 +153,8 @@ def steps(pair: Pair) -> Found | None:
 def windows(pair: Pair) -> Found | None:
     """Windows over the same data read the same elements, under each engine."""
     new, old, facts = pair.new.head, pair.old.head, pair.facts
-    if not (isinstance(new, Slid) and isinstance(old, Slid)) or pair.new.layers != pair.old.layers:
+    assert isinstance(old, Slid)
+    if not isinstance(new, Slid) or pair.new.layers != pair.old.layers:
         return None
     _check_same_window(new, old)
     if len(pair.new.args) != len(pair.old.args):
@@ -174,7 +176,7 @@ def windows(pair: Pair) -> Found | None:
         # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
         turned = form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}
         if turned and not all(each.stride <= each.extent for each in form.axes):
-            facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
+            facts.check_finite(data, old.layers)
             _check_finite_layers((*old.layers, *new.layers))
             assumptions = frozenset({Assumption.FINITE_DATA})
         # Padding of an average's own is in no sum, so one of -0.0 alone stays that.
@@ -194,7 +196,8 @@ def copied(pair: Pair) -> Found | None:
     on the order of what they compare.
     """
     new, old, facts = pair.new.head, pair.old.head, pair.facts
-    if not (isinstance(new, Slid) and isinstance(old, Slid)):
+    assert isinstance(old, Slid)
+    if not isinstance(new, Slid):
         return None
     form, pad = old.form, pair.old.args[0]
     if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
@@ -269,7 +272,7 @@ def _check_same_window(new: Slid, old: Slid) -> None:
         raise DiffersError("the window itself differs")
     if not other.empty <= one.empty:
         raise DiffersError(f"{', '.join(other.empty - one.empty)} became an empty list")
-    if other.says_twice and not one.says_twice:
+    if other.says_twice:
         raise DiffersError("auto_pad and pads are both there, and engines differ on that")
 
 
@@ -375,38 +378,45 @@ class Facts:
             raise found
         return found
 
+    def around(self, data: Term) -> tuple[Tensor, Layers]:
+        """As `Reader.around`, where there is one: else nothing is known."""
+        held = self.reader.around(data)
+        if held is None:
+            raise DiffersError("nothing is known about the data")
+        return held
+
     def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
         """The sizes of data on some axes; symbols where they are unknown until run time."""
-        held = self.reader.around(data)
-        shape = None if held is None else self.analysis.shape(held[0])
+        tensor, padding = self.around(data)
+        shape = self.analysis.shape(tensor)
         if shape is not None and len(shape) != rank:
             raise DiffersError(f"the data has {len(shape)} axes, the window {rank}")
         if shape is None:
             shape = (Unknown("run time alone knows"),) * rank
         found = [*shape[axes.start : axes.stop]]
-        if held is not None and held[1] != data.layers:
-            more = [around(data.layers, axis) - around(held[1], axis) for axis in axes]
+        if padding != data.layers:
+            more = [around(data.layers, axis) - around(padding, axis) for axis in axes]
             found = [size + each for size, each in zip(found, more, strict=True)]
         for place, size in enumerate(found if Unknown in map(type, found) else ()):
             if isinstance(size, Unknown):
-                name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
-                least = 0 if held is None or data.layers else least_size(self.graph, held[0])
+                name = self.graph.unique(tensor.name)
+                least = 0 if data.layers else least_size(self.graph, tensor)
                 found[place] = symbol(f"{name}[{place}]", Range(least))
         return tuple(found)
 
     def dtype(self, data: Term) -> int | None:
         """The element type of data; None where it is unknown."""
-        held = self.reader.around(data)
-        return None if held is None else self.analysis.dtype(held[0])
+        return self.analysis.dtype(self.around(data)[0])
 
     def bound(self, data: Term) -> float:
         """A number that no element of data is below."""
-        held = self.reader.around(data)
-        is_same = held is not None and held[1] == data.layers
-        if held is None or (not is_same and any(crops(each.amounts) for each in held[1])):
+        tensor, padding = self.around(data)
+        if padding == data.layers:
+            return self.analysis.bound(tensor)
+        if any(crops(each.amounts) for each in padding):
             return -math.inf
         fills = [_least_of(layer.fill) for layer in data.layers]
-        return min([self.analysis.bound(held[0]), *([] if is_same else fills)])
+        return min([self.analysis.bound(tensor), *fills])
 
     def check_finite(self, data: Term, around: Sequence[Layer] = ()) -> None:
         """Raises where data certainly holds infinities or NaN, or nothing is known about it.
@@ -419,11 +429,11 @@ class Facts:
         for operand in operands:
             if isinstance(operand.of, Term):
                 self.check_finite(operand.of)
-        held = self.reader.around(data if operands else data.bare)
-        if held is not None and all(is_finite(layer.fill) for layer in held[1]):
-            if (origin := infinite(self.analysis, held[0])) is not None:
-                names = {"tensor": held[0].name, "origin": origin.name}
-                said = f"{held[0].name!r} holds infinities, from {origin.name!r}"
+        tensor, padding = self.around(data if operands else data.bare)
+        if all(is_finite(layer.fill) for layer in padding):
+            if (origin := infinite(self.analysis, tensor)) is not None:
+                names = {"tensor": tensor.name, "origin": origin.name}
+                said = f"{tensor.name!r} holds infinities, from {origin.name!r}"
                 raise DiffersError(said, Reason.INFINITE_DATA, **names)
         elif isinstance(data.head, Stepped):
             for each in data.args:
@@ -463,4 +473,4 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
 
 def _least_of(fill: Fill) -> float:
     """A number that a fill is not below; -inf for -0.0 and what is no number."""
-    return -math.inf if isinstance(fill, str | Operand) or math.isnan(fill) else fill
+    return -math.inf if isinstance(fill, str | Operand) else fill

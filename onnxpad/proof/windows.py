@@ -163,8 +163,8 @@ def known_sizes(sizes: Sizes) -> tuple[int | None, ...]:
 
 
 def runs_where(places: tuple[Placed, ...]) -> Sizes:
-    """By axis, 1 at the sizes at which an engine runs a window; all where that is not known."""
-    return tuple([1 if isinstance(each.runs, Unknown) else each.runs for each in places])
+    """By axis, 1 at the sizes at which an engine runs a window."""
+    return tuple([each.runs for each in places])
 
 
 def _only(some: Extent, extent: Extent) -> Extent:
@@ -232,7 +232,7 @@ def compare(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
     """Compares two windows under both engines, or as the trusted one reads the original."""
-    if old.form.says_twice and not new.form.says_twice:
+    if old.form.says_twice:
         explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
         if not _are_equal(explicit, new, sizes, dtype, None):
             if trust is Trust.RUNTIME and placed(ONNXRUNTIME, old, sizes, dtype):
@@ -313,7 +313,7 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     if form.is_same:
         return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
     for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
-        if form.window.rounding == "pool" and max(pair) >= slides.kernel:
+        if max(pair) >= slides.kernel:
             said = (
                 f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
                 f"smaller than its kernel {slides.kernel}"
@@ -361,7 +361,7 @@ def _as_read(
     for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
         code = Reason.NOT_CERTIFIED
         if old.ceil and not old.is_same:
-            counts = isinstance(was.windows, int) and isinstance(now.windows, int)
+            counts = isinstance(was.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
         for said, why, one, other in (
             ("the output has", code, was.windows, now.windows),

@@ -145,7 +145,7 @@ class Context:
         found: set[str] = set()
 
         def onward(node: Node) -> Sequence[Tensor]:
-            names = {self.graph.unique(out.name) for out in node.outputs if out.name}
+            names = {self.graph.unique(out.name) for out in node.outputs}
             own = {name for name in names if name in known}
             found.update(own)
             return () if own else node.outputs
@@ -516,7 +516,7 @@ class SitePass(Pass):
         if repair:
             whys.append(f"a repair, since {RUNTIME} does not run {repair}")
             facts["repair"] = repair
-        if slides and decided is None and context.trust is not None:
+        if slides and context.trust is not None:
             disagreement = context.sites.disagreement(op)
             decided = disagreement.facts if disagreement else None
         if decided is not None:

@@ -171,7 +171,7 @@ def misuse(graph: Graph, touched: Iterable[Touched]) -> Iterator[str]:
         version, _, _, attributes, _ = schema_of(node.op, graph.opset)
         if not version and (each.was is None or each.was[0] != node.op):
             yield f"{node.op} is no operator of opset {graph.opset}"
-        for name in (n for n in node.attrs if version and n not in attributes and n not in had):
+        for name in (n for n in node.attrs if n not in attributes and n not in had):
             yield f"{node.op} has no attribute {name} in opset {graph.opset}"
         if each.was is None and (why := graph.contradiction(node)):
             yield f"{node.op} as it is written: {why}"

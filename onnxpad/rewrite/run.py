@@ -339,7 +339,7 @@ class Run:
         for context in self.left:
             if _is_open(context):
                 seen += self._matches(context, passes)
-            elif context.closed and context.graph.is_there():
+            elif context.graph.is_there():
                 seen += self._matches(context, [kind for kind in passes if kind.scopes])
         return seen
 
@@ -373,7 +373,7 @@ def _is_kept(context: Context, match: Match) -> bool:
         return False
     wanted = context.wanted(about)
     is_dropped = code == "PAD204" and "constant_amounts" in wanted.spelling  # rather than respelled
-    return about.alive and wanted.style == KEPT.style and not is_dropped
+    return wanted.style == KEPT.style and not is_dropped
 
 
 Place = tuple[str, str, int]
@@ -487,7 +487,7 @@ class Editor:
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
-        fresh = [each.node for each in touched if each.was is None and each.node.alive]
+        fresh = [each.node for each in touched if each.was is None]
         wrote = tuple(map(context.label, fresh))
         end = graph.mark()
         if absorbed := graph.absorb(node):  # it is an Identity now
@@ -605,7 +605,7 @@ def _written(
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     for _ in range(MOST):
         above = tensor.producer
-        if tensor.name in roots or above is None or not above.inputs:
+        if tensor.name in roots or above is None:
             break
         data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
         way.append(above)
@@ -631,7 +631,7 @@ def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadError | None) 
     if isinstance(op, WindowOp):
         return _window(node.op, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
     if not isinstance(op, TransposedOp):
-        return StepForm(node.op, "transposed" if node.op == "ConvTranspose" else "step")
+        return StepForm(node.op, "step")
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
     auto_pad = op.auto_pad.replace("NOTSET", "")

@@ -28,7 +28,6 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
-    is_padded,
     number_of,
     numbers_of,
     onnx_order,
@@ -53,7 +52,7 @@ class Sinking:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
-        self._known: dict[str, Behind | RefusalError | None] = {}
+        self._known: dict[Tensor, Behind | RefusalError | None] = {}
         self._refusals: dict[int, RefusalError | None] = {}
         self.looked = Readers(context.graph)
 
@@ -63,14 +62,14 @@ class Sinking:
         Refused where a `Pad` does, but the last step cannot be passed.
         """
         tensor = self._graph.origin(tensor)
-        if tensor.name not in self._known:
+        if tensor not in self._known:
             if depth > _MOST_STEPS:
                 return None
             try:
-                self._known[tensor.name] = self._lift(tensor, depth)
+                self._known[tensor] = self._lift(tensor, depth)
             except RefusalError as refusal:
-                self._known[tensor.name] = refusal
-        known = self._known[tensor.name]
+                self._known[tensor] = refusal
+        known = self._known[tensor]
         if isinstance(known, RefusalError):
             raise known
         return known
@@ -141,9 +140,7 @@ class Sinking:
         readers = list(self.readers(read[0])) if len(read) == 1 else []
         if len(readers) != 1 or readers[0] is None or not data_inputs(self._graph, readers[0]):
             return None
-        lifted = self._settled(readers[0].outputs[0])
-        passed = lifted is not None and any(step is each for each in lifted.steps)
-        return readers[0] if passed else None
+        return None if self._settled(readers[0].outputs[0]) is None else readers[0]
 
     def readers(self, tensor: Tensor) -> Iterator[Node | None]:
         """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
@@ -153,9 +150,9 @@ class Sinking:
     def shared(self, step: Node) -> Node | None:
         """The first step before one that something else reads too: it would be computed twice."""
         lifted = self.lifted(step.outputs[0])
-        steps = () if lifted is None else lifted.steps
-        known = {id(each) for each in steps}
-        for each in steps:
+        assert lifted is not None
+        known = {id(each) for each in lifted.steps}
+        for each in lifted.steps:
             readers = [reader for output in each.outputs for reader in self.readers(output)]
             if each is not step and not known.issuperset(map(id, readers)):
                 return each
@@ -182,11 +179,9 @@ class Sinking:
             bare.update(zip(step.outputs, graph.insert_like(step, inputs, {}), strict=True))
         outputs, numbers = [], numbers_of(lifted.layer.amounts) or ()
         for old in filter(graph.is_read, node.outputs):
-            padded = bare[old]
-            if is_padded(numbers):
-                assert dtype is not None
-                fill = number_of(lifted.layer.fill)
-                padded = write_pad(graph, node, padded, onnx_order(numbers), fill, dtype)
+            assert dtype is not None
+            fill = number_of(lifted.layer.fill)
+            padded = write_pad(graph, node, bare[old], onnx_order(numbers), fill, dtype)
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
@@ -216,9 +211,8 @@ class Sinking:
         pending, taken = [step], list[str]()
         while pending:
             step = pending.pop()
-            lifted = self.lifted(step.outputs[0])
-            if lifted is None or (taken and not any(map(self._graph.is_read, step.outputs))):
-                continue  # a Slice upstream has cropped all of it, or it was cut already
+            if taken and not any(map(self._graph.is_read, step.outputs)):
+                continue  # it was cut already
             if (shared := self.shared(step)) is not None:
                 # What is read elsewhere too must be taken there as well, so it comes first.
                 pending += [step, shared]
@@ -229,10 +223,9 @@ class Sinking:
                 raise RefusalError(Reason.GRAPH_OUTPUT, said)
             taken += (each.name for each in step.outputs if each.name)
             outputs = self.cut(step)
-            if is_padded(lifted.layer.amounts):
-                if not readers:
-                    raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
-                pending += [each for padded in outputs for each in self._carrying(padded)]
+            if not readers:
+                raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
+            pending += [each for padded in outputs for each in self._carrying(padded)]
         return taken
 
     def _carrying(self, padded: Tensor) -> Iterator[Node]:
@@ -267,12 +260,12 @@ class Sinking:
                 said = f"it assumes {assumes}, and --strict forbids that"
                 raise RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[assumes])
             padding, pad, _ = sites.planned(op, style)
-            if pad is not None and padding.outside:
+            assert pad is not None
+            if padding.outside:
                 sites.check_mergeable(op, pad)
         except RefusalError as why:
             said = f"{reader.op} {graph.label(reader)!r}: {why}"
-            brief = why.brief and f"{reader.op}: {why.brief}"
-            raise RefusalError(why.code, said, brief, **why.facts) from why
+            raise RefusalError(why.code, said, **why.facts) from why
 
 
 class Behind(Struct, frozen=True):
@@ -342,11 +335,11 @@ def _reshaped(call: Call, inner: Layer, outer: Layer) -> list[int]:
 def _check_slice(call: Call, layer: Layer) -> None:
     """Raises unless a Slice takes off bare data what it did: only on sides without padding."""
     crops, others = cuts_of(call, (layer,))
-    shape, written = call.shape(), bounds_of(call, len(layer.amounts))
+    shape, written = call.shape() or (), bounds_of(call, len(layer.amounts))
     taken = set(dict(others))
     for axis, cut in crops.items():
         known = numbers_of([layer.amounts[axis], cut])
-        if known is None or shape is None:
+        if known is None:
             taken.add(axis)
             continue
         pads, (begin, end) = known

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import astuple
 from onnx import TensorProto
 
-from onnxpad.arithmetic.window import Window, pool_output_size
+from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.reading import Front, Site, SiteReader
 from onnxpad.graph import Node, Tensor, normal_domain
@@ -20,7 +20,7 @@ from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
-from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import lowest
 
 DTYPES: Mapping[int, str] = {
@@ -196,12 +196,11 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
     own, before = numbers_of(site.own), numbers_of(site.front.amounts)
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
     pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
-    pads, windows = _side(pairs), [each for each in op.windows if isinstance(each, Window)]
+    pads = _side(pairs)
     of_same = [each.extent // 2 for each in site.windows if not site.is_transposed]  # at most
     sides = [
         (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
         for each, pair, outer in zip(op.windows, own or none, before or none, strict=False)
-        if isinstance(each, Window)
     ]
     found = {
         "rank": len(op.windows),
@@ -213,8 +212,8 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "dilated": any(each.dilation > 1 for each in op.windows),
         "reaching": any(max(ends) >= each.kernel for each, _, ends in sides),
         "wide": pads != "open" and any(2 * max(pair) > each.extent for each, pair, _ in sides),
-        "narrow": any(each.kernel < each.stride for each in windows),
-        "even": op.auto_pad.startswith("SAME") and any(each.kernel % 2 == 0 for each in windows),
+        "narrow": any(each.kernel < each.stride for each in op.windows),
+        "even": op.auto_pad.startswith("SAME") and any(e.kernel % 2 == 0 for e in op.windows),
         "count_written": "count_include_pad" in op.node.attrs,
         "kernel_shape": "kernel_shape" in op.node.attrs,
         "both": op.auto_pad != "NOTSET" and op.pads_written,
@@ -253,7 +252,7 @@ def _of_pads(
     """The fields of the `Pad`s in front of an operator; `others` are amounts on other axes."""
     graph, nodes = context.graph, [path[0] for path in front.pads]
     read = [pad for node in nodes if isinstance(pad := context.pad(node), PadOp)]
-    between = [str(node.op) for node in front.pads[0][1:] if not is_pad(graph, node)]
+    between = [str(node.op) for node in front.pads[0][1:]]  # no Pad is nearer than the first
     later = graph.opset >= 11
     given = [each for node in nodes if later for each in node.inputs[1:4] if each.name]
     known = [each for each in given if graph.constant(each) is not None]
@@ -288,7 +287,7 @@ def _fill(context: Context, node: Node) -> str:
 
 
 def _is_quantised(data: Tensor, front: Front) -> bool:
-    steps = (step.inputs[0] for path in front.pads for step in path if step.inputs)
+    steps = (step.inputs[0] for path in front.pads for step in path)
     return any(getattr(each.producer, "op", "") == "DequantizeLinear" for each in (data, *steps))
 
 
@@ -323,8 +322,9 @@ def _amount(pairs: Pairs | None, most: int = MOST) -> int:
 def _ceil(site: Site) -> str:
     """The change that rounding up makes at the sizes of a pool, as `Form.ceil` names it."""
     sizes, pads = site.known_sizes, numbers_of(site.own)
-    if None in sizes or pads is None or len(site.windows) < len(sizes):
+    if None in sizes:
         return "open"
+    assert pads is not None
     found = "even"
     for size, window, (begin, end) in zip(sizes, site.windows, pads, strict=True):
         assert size is not None

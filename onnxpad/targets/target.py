@@ -47,11 +47,11 @@ class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     least: int = field(default=-1, name="min")
     most: int = field(default=1 << 30, name="max")
 
-    def __contains__(self, value: object) -> bool:
+    def __contains__(self, value: int | Range) -> bool:
         """Whether a number, or each of another range, is one of them."""
         if isinstance(value, Range):
             return self.least <= value.least and value.most <= self.most
-        return isinstance(value, int) and self.least <= value <= self.most
+        return self.least <= value <= self.most
 
     def __str__(self) -> str:
         """The ends in words, as `from 2 to 3`."""

@@ -9,7 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.declared import declaration_of, op_types
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.registry import every_pass
+from onnxpad.rewrite.registry import catalogue, every_pass
 from tests.support import BORDER, W, assert_graph, one
 from tests.support.manual import blocks
 from tests.support.rows import each_row
@@ -171,6 +171,7 @@ WRONG: list[tuple[Rewrite, Reason, str]] = [
     (lambda match, context: context.graph.add_initializer(cast("Any", [1]), "p"),
      Reason.PASS_RAISED, "add_initializer takes a numpy array, not [1]"),
     (lambda match, context: "a", Reason.PASS_RAISED, "rewrite returns 'a', not tensors or None"),
+    (lambda match, context: 5, Reason.PASS_RAISED, "rewrite returns 5, not tensors or None"),
     (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
 ]  # fmt: skip
 
@@ -205,11 +206,15 @@ def test_a_wrong_change_is_undone_and_the_others_are_made(
 def test_what_reads_a_tensor_reads_the_one_that_takes_its_place() -> None:
     class Anew(Own):
         def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
-            node = match.plan
-            return context.graph.insert("Conv", node.inputs, node.attrs, before=node, name="seen")
+            graph, node = context.graph, match.plan
+            for each in [each for each in graph.nodes if each.op == "Neg"]:
+                graph.remove(each)  # a reader
+            return graph.insert("Conv", node.inputs, node.attrs, before=node, name="seen")
 
+    body = "a = Conv (x, w) n = Neg (a) o = Newest (a) y = Relu <deep = 1> (a)"  # as they came
     with onnxpad.registered(Anew):
-        (change,) = onnxpad.fix(one("a = Conv (x, w) y = Relu (a)", initializers=W)).changes
+        assert "Anew" in catalogue()["ACME900"].text
+        (change,) = onnxpad.fix(one(body, initializers=W), validate=False).changes
         (undone,) = onnxpad.fix(one("y = Conv (x, w)", initializers=W)).undone
         body = "t () => (float[] u) { u = Relu (a) }"
         inner = one(f"a = Conv (x, w) y = If (c) <then_branch = {body}, else_branch = {body}>",
@@ -302,13 +307,18 @@ def test_a_pass_that_finds_without_end_ends(anew: bool) -> None:
     assert [each.reason_code for each in result.undone] == ["without-end"]
 
 
-@each_row("inside", [True, False])
-def test_a_cycle_is_undone_in_a_body_and_through_one(inside: bool) -> None:
+@each_row(("read", "said"), [("n", "makes a cycle"), ("y", "makes a cycle"), ("", "outside of")])
+def test_a_cycle_in_a_body_or_through_one_is_undone_as_is_an_edit_around(
+    read: str, said: str
+) -> None:
     class Ring(Own):
         def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> None:
             graph = context.graph
             (unread,) = (node for node in graph.nodes if node.op == "Neg")
-            graph.set_input(unread, 0, unread.outputs[0] if inside else graph.capture("y"))
+            if read:
+                graph.set_input(unread, 0, graph.capture(read))
+            elif graph.parent is not None and (last := graph.parent.tensor("y").producer):
+                graph.parent.replace_op(last, "Sinh", last.inputs, {})
 
     model = one(
         "c = If (on) <then_branch = t () => (float[] u) { "
@@ -320,7 +330,7 @@ def test_a_cycle_is_undone_in_a_body_and_through_one(inside: bool) -> None:
         result = onnxpad.fix(model, validate=False)
     assert not result.changed
     (undone,) = result.undone
-    assert "the rewrite makes a cycle" in undone.reason
+    assert said in undone.reason
 
 
 def test_a_change_that_reads_like_what_was_is_told_in_the_words_of_its_pass() -> None:
@@ -368,7 +378,11 @@ def test_a_pass_that_only_reports() -> None:
 def test_register_returns_what_it_takes_and_decorates() -> None:
     assert onnxpad.register(Own) is Own
     assert onnxpad.register(Own) is Own  # once more changes nothing
-    onnxpad.unregister(Own)
+    other = renamed(Own.code)
+    with pytest.raises(onnxpad.UsageError):
+        onnxpad.register(other)
+    onnxpad.register(other, replace=True)
+    onnxpad.unregister(other)
     for never in (Own, "a pass", None):
         with pytest.raises(onnxpad.UsageError):
             onnxpad.unregister(never)  # type: ignore[arg-type]
@@ -407,6 +421,7 @@ def row(**given: Any) -> Callable[[], object]:
         lambda: renamed(None),
         lambda: type("Loud", (Own,), {"severity": "warning"}),
         lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}),
+        lambda: type("Idle", (onnxpad.Pass,), {"code": "ACME001", "find": Own.find}),
         lambda: "a pass",
         row(domain=""),
         row(domain="ai.onnx"),

@@ -394,6 +394,7 @@ def test_validate_two_trees() -> None:
         ("fix in -o in", "in is in --output; name another folder, or --in-place"),
         ("show in", "in is a folder; name a model (fix, check, validate take folders)"),
         ("check in --fail-on eror", "names no code; did you mean 'error'?"),
+        ("check in --fail-on error,", "'' is no severity and names no code"),
         ("fix in -o out.onnx", "out.onnx names a file; several models"),
         ("fix in/a in/b/../a in/b -o in/open.onnx", "in/open.onnx names a file; several"),
     ],

@@ -16,7 +16,7 @@ from onnxpad.finding import Certificate
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.options import Options
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.proof.certificate import settle
+from onnxpad.proof.certificate import Prover, settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts
 from onnxpad.proof.term import DiffersError
@@ -208,6 +208,19 @@ def test_a_new_node_that_was_altered_is_refused() -> None:
         at.settle()
 
 
+def test_a_new_node_that_was_altered_may_be_proved() -> None:
+    at = Edited()
+    new = insert(at, "new", "Neg", "p", "q")
+    at.write(new.name, "Add", ["p", "none"])
+    at.graph.set_input(at.node("a"), 1, new)
+    assert at.settle(**{new.name: "q"}) == {new.name}
+
+
+def test_the_root_of_a_copy_of_an_input() -> None:
+    graph = Graph.from_proto(one("i = Identity (x) y = Neg (i)"))
+    assert Prover(graph, Context(graph).domains).roots(graph.tensor("i")) == ("x",)
+
+
 def test_edits_one_after_another_are_settled_against_the_original() -> None:
     """What is proved equal stays so: a second step of two is no more allowed than the whole."""
     at = Edited()
@@ -216,10 +229,12 @@ def test_edits_one_after_another_are_settled_against_the_original() -> None:
     at.facts.reader.begin()
     at.mark = at.graph.mark()
     at.write("y", pads=None, auto_pad="VALID")
+    now, _ = at.facts.reader.reread(at.graph.tensor("y"), None)
     with pytest.raises(DiffersError):
         at.settle(y="y")
     at.graph.rollback(at.mark)
     at.facts.reader.undo()
+    assert at.facts.reader.holder(now) is None
     at.write("y", auto_pad="NOTSET")
     assert at.settle() <= {"y"}
 

@@ -110,9 +110,10 @@ def test_the_rule_that_decides(rule: str, before: str, after: str) -> None:
     assert equal.facts.get("repair", False) == (rule == "scattered")
 
 
-def test_steps_over_equal_operands_may_lose_a_sign() -> None:
+@pytest.mark.parametrize("step", ["Transpose <perm = [0, 1, 2]> (c)", "ConvTranspose (c, t22)"])
+def test_steps_over_equal_operands_may_lose_a_sign(step: str) -> None:
     """Both the operand and the padding around the step differ, each in a way that is proved."""
-    behind = "n = Transpose <perm = [0, 1, 2]> (c) y = Pad (n, p_1_1, {}) z = Conv (y, w2)"
+    behind = f"n = {step} y = Pad (n, p_1_1, {{}}) z = Conv (y, w2)"
     first, other = "c = Conv <pads = [1, 1]> (x, t22)", "a = Pad (x, p_1_1) c = Conv (a, t22)"
     before = model(f"{first} {behind.format('minus')}", output="z")
     after, wrong = (model(f"{other} {behind.format(n)}", output="z") for n in ("zero", "one"))

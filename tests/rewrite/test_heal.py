@@ -230,7 +230,8 @@ def test_what_is_left_passes_and_nothing_is_taken_back_without_need(
 )
 def test_the_reason_says_how_the_models_part(level: str, compares: bool, reason: str) -> None:
     wrong = (Comparison("y", False, 1.0, 1.0, "far", False),) * compares
-    failed = Validation(False, (Run("cpu", level, "x", wrong, (0, 0), "", False),))
+    other = Run("cpu", "off", "x", (), (0, 0), "", False, subject="original")
+    failed = Validation(False, (other, Run("cpu", level, "x", wrong, (0, 0), "", False)))
     made: Any = [type("Made", (), {"key": ("PAD201", "y")})]
     guilty, _ = heal(made, failed, lambda _: Validation(True, ()))
     assert [*guilty.values()] == [reason]

@@ -1,6 +1,5 @@
 """The option to try next: it gains what it is said to gain, and trying it leaves no trace."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ from onnxpad.errors import UsageError
 from onnxpad.graph import counts_of
 from onnxpad.rewrite import next_option
 from onnxpad.rewrite.run import Run
-from tests.rewrite.test_advice import COMPUTED, SAME, net
-from tests.support import FEW, parsed
+from tests.rewrite.test_advice import COMPUTED, net
+from tests.support import FEW
 
 
 @pytest.mark.parametrize(
@@ -45,39 +44,6 @@ def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_pa
     assert followed.auto_pads <= found.after.auto_pads
     assert followed.nodes <= found.after.nodes
     assert found.before != found.after
-
-
-@pytest.mark.parametrize(
-    ("text", "given", "keywords"),
-    [
-        (COMPUTED, {}, {"dynamic": "auto-pad"}),
-        (COMPUTED, {"dynamic": "auto-pad"}, None),
-        (COMPUTED, {"dynamic": "pad"}, None),
-        (COMPUTED, {"style": "pad"}, None),
-        (COMPUTED, {"strict": True}, {"dynamic": "auto-pad"}),
-        (SAME, {}, None),
-        (COMPUTED, {"ignore": "PAD501"}, None),
-    ],
-    ids=str,
-)
-def test_no_option_that_was_given(
-    text: str, given: Mapping[str, Any], keywords: Mapping[str, Any] | None
-) -> None:
-    """Nor one that contradicts it."""
-    found = onnxpad.fix(net(text), validate=False, **given).next
-    assert (found and found.keywords) == keywords
-
-
-def test_a_decision_between_the_engines() -> None:
-    model = parsed("""
-        net (float[1, 1, 9] x) => (float[1, 1, m] y)
-        { y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], pads = [2, 2]> (x) }
-    """)
-    found = onnxpad.fix(model, validate=False).next
-    assert found is not None
-    assert found.keywords == {"trust": "onnxruntime"}
-    assert found.gain == "change auto_pads 1 -> 0"
-    assert onnxpad.fix(model, validate=False, strict=True).next is None
 
 
 @pytest.mark.parametrize("fails", [True, False])

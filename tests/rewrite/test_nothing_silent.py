@@ -144,37 +144,6 @@ def foreign(body: str, domain: str, functions: str = "") -> onnx.ModelProto:
     )
 
 
-SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (
-            f"[n] y = com.microsoft.NhwcConv <{SAME}> (x, w)",
-            "operator-not-covered",
-        ),
-        (f"[n] y = mine.Conv <{SAME}> (x, w)", "custom-operator"),
-        (f"[n] y = mine.Anything <{SAME}> (x)", "custom-operator"),
-    ],
-)
-@each_row("style", STYLES, at_once=8)
-def test_auto_pad_of_what_is_not_covered(body: str, code: str, style: str) -> None:
-    domain = "mine" if "mine" in body else "com.microsoft"
-    (finding,) = found(foreign(body, domain), "PAD103", style)
-    assert (finding.node, finding.reason_code, finding.severity) == ("n", code, Severity.INFO)
-    assert finding.message == "auto_pad=SAME_UPPER"
-    assert finding.evidence["auto_pad"] == "SAME_UPPER"
-
-
-def test_pads_of_other_domains() -> None:
-    (finding,) = found(foreign("[n] y = com.microsoft.Pad (x, p)", "com.microsoft"), "PAD206")
-    assert finding.reason_code == "operator-not-covered"
-    assert "com.microsoft" in finding.message
-    (finding,) = found(foreign("[n] y = mine.Pad (x, p)", "mine"), "PAD206")
-    assert finding.reason_code == "custom-operator"
-
-
 def test_functions_are_told_of_once() -> None:
     """A call is no `Pad`, whatever its name; but an `auto_pad` is one."""
     functions = (
@@ -224,14 +193,6 @@ def test_all_padding_of_bodies_is_told_of() -> None:
     ]
     text = findings_text([FileReport("m", findings)], Screen(None))
     assert "If 'outer' > else_branch > Pad '<v>'" in text
-
-
-def test_bodies_of_custom_operators_are_told_of() -> None:
-    body = "y = mine.Run (x) <body = b () => (float[] y) { [q] t = Pad (x, p) y = Conv (t, w) }>"
-    (finding,) = found(foreign(body, "mine"), "PAD903")
-    assert finding.node == "Run '<y>' > body > Pad 'q'"
-    assert (finding.reason_code, finding.severity) == ("other-scope", Severity.INFO)
-    assert finding.evidence["scope"] == "Run '<y>' > body"
 
 
 def nothing_is_silent(model: onnx.ModelProto, seed: int) -> None:

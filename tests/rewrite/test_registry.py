@@ -143,6 +143,26 @@ def test_own_passes_are_chosen_by_their_codes() -> None:
         assert not onnxpad.check(model, select="PAD").failing()
 
 
+def test_a_body_that_a_pass_removed_is_done_with() -> None:
+    class Removing(Marked):
+        def rewrite(self, match: onnxpad.Match, context: Context) -> None:
+            super().rewrite(match, context)
+            context.graph.remove(next(each for each in context.graph.nodes if each.op == "If"))
+
+    bodies = ", ".join(
+        f"{name}_branch = {name} () => (float[] u) {{ {more} a = Pad (x, p) u = Conv (a, w) }}"
+        for name, more in (("then", ""), ("else", "s = Squeeze (x, one)"))
+    )
+    body = f"y = Conv <pads = [0, 0, 0, 0]> (x, w) z = If (c) <{bodies}>"
+    held = f"{W}, {PADS}, int64[1] one = {{1}}"
+    model = one(body, inputs="float[1, 2, 9, 8] x, bool c", initializers=held)
+    for target in ((), "tract"):
+        with onnxpad.registered(Removing):
+            result = onnxpad.fix(model, validate=False, target=target)
+        assert [each.code for each in result.changes] == ["ACME001"]
+        assert not result.findings
+
+
 @pytest.mark.parametrize("call", [onnxpad.fix, onnxpad.check])
 def test_a_code_that_does_not_exist_is_bad_usage(call: object) -> None:
     with pytest.raises(UsageError):

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import astuple, replace
 from onnx import helper, numpy_helper
 
+import onnxpad
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
@@ -18,7 +19,7 @@ from onnxpad.rewrite.sinking import Behind
 from onnxpad.semantics.layers import Fill, Layer, Pairs, fill_of
 from onnxpad.semantics.table import rows
 from tests.semantics import drawn_steps as drawn
-from tests.support import one, ran
+from tests.support import PADS, W, one, ran
 from tests.support.rows import each_row
 
 SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
@@ -186,3 +187,16 @@ def test_a_fill_needs_a_known_type() -> None:
     with pytest.raises(RefusalError) as told:
         moved(graph, Analysis(graph), [*graph.nodes][1], Layer(((1, 1),), fill_of(0)))
     assert told.value.code == Reason.TYPE_UNKNOWN
+
+
+def test_parts_without_a_name_are_told_apart() -> None:
+    """Nothing is run, as onnxruntime stops at such a Split."""
+    parts = (
+        "d = Pad (x, p) , e = Split <axis = 1> (d) f = Sigmoid (e) z = Conv (f, w)",
+        "a = Pad (x, p) , b = Split <axis = 1> (a) y = Conv (b, w)",
+    )
+    for some in (parts, parts[::-1]):
+        data, ends, held = "float[1, 4, 9, 8] x", "float[] y, float[] z", f"{W}, {PADS}"
+        proto = one(" ".join(some), inputs=data, outputs=ends, initializers=held)
+        found = onnxpad.check(proto).findings
+        assert {(each.code, each.node) for each in found} == {("PAD207", "<a>"), ("PAD206", "<d>")}

@@ -84,6 +84,8 @@ def test_fields_of_operators(text: str, inputs: str, expected: dict[str, Any]) -
          {"outer": "mixed", "negative": True, "beyond": True, "fill": "absent"}),
         ('z = Pad <mode = "reflect"> (x, p)\ny = Conv (z, w)', P,
          {"outer": "equal", "fill": "absent", "mode": "reflect"}),
+        ('z = Pad <mode = "mirror"> (x, p, v)\ny = Conv (z, w)', f"{P}, float v = {{1}}",
+         {"outer": "open", "fill": "open"}),
         (("p = Constant <value_ints = [0, 0, 0, 0, 0, 0, 1, 1]> ()\n"
          "z = Pad (x, p)\nr = Transpose <perm = [0, 1, 3, 2]> (z)\ny = Conv (r, w)"), "",
          {"pad": "constant-node", "outer": "end", "fill": "absent", "between": "Transpose"}),
