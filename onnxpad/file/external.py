@@ -153,7 +153,7 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
 
 def _number(text: str | bytes) -> int | None:
     """The number that a text of digits spells; None where it is anything else."""
-    digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS
+    digits = text.isascii() and text.isdigit() and len(text) <= _DIGITS
     return int(text) if digits else None
 
 

@@ -217,7 +217,7 @@ class _Search:
         try:
             while self.runs < enough and (drawn := [*islice(self._draws, _CONFIRMED)]):
                 for (fed, sizes), before, after in self._ran(drawn, end):
-                    if before.late or after.late or time.monotonic() > end:
+                    if after.late or time.monotonic() > end:
                         self.why = "the time was over"
                         return
                     refused = refused or before.error
