@@ -12,6 +12,7 @@ from tests.facts import drawn as claims
 from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites as sites
 from tests.proof import pairs
+from tests.prove import pairs as proved
 from tests.report import answers
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import models as optimised
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for keep in (
         claims.keep,
         pairs.LINES.keep,
+        proved.LINES.keep,
         answers.LINES.keep,
         formulas.LINES.keep,
         sites.LINES.keep,

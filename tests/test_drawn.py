@@ -13,6 +13,7 @@ from tests.frameworks import cases as frameworks
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.proof import pairs
+from tests.prove import pairs as proved
 from tests.report import answers
 from tests.runtimes.onnxruntime import drawn
 from tests.validation import arrays, drawn_inputs, drawn_verdicts
@@ -24,6 +25,7 @@ KEPT: Final[tuple[Any, ...]] = (
     frameworks,
     drawn_sites,
     pairs,
+    proved,
     answers,
     drawn,
     arrays,

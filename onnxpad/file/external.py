@@ -153,7 +153,7 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
 
 def _number(text: str | bytes) -> int | None:
     """The number that a text of digits spells; None where it is anything else."""
-    digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS
+    digits = text.isascii() and text.isdigit() and len(text) <= _DIGITS
     return int(text) if digits else None
 
 
@@ -255,7 +255,7 @@ def contents(
         return {target: chunks}, {}
     edited = read_bytes(memoryview(b"".join(chunks)), str(target))
     if source is None:
-        if edited.external and how != "copy":
+        if how != "copy":
             raise OutputError(
                 f"{target} cannot {how} external data of a model that came without a path; "
                 "load the model by its path"
@@ -346,7 +346,7 @@ def runnable(data: bytes, source: Path) -> tuple[bytes, Path]:
     """
     model = onnx.ModelProto.FromString(data)
     found = [*filter(is_external, tensors(model))]
-    if not found or not _behind_links(source, found):
+    if not _behind_links(source, found):
         return data, source.parent
     files = {name: file.resolve() for name, file in _files(found, source).items()}
     folder = Path(os.path.commonpath([file.parent for file in files.values()]))
@@ -377,7 +377,7 @@ def _shares_data(source: Path, target: Path, found: Iterable[onnx.TensorProto]) 
     """
     if target.exists() and source.exists() and target.samefile(source):
         return True
-    if not target.parent.is_dir() or not target.parent.samefile(source.parent):
+    if not target.parent.samefile(source.parent):
         return False
     if _behind_links(source, found):
         raise OutputError(
@@ -429,13 +429,13 @@ def _data_then(model: Path, *_: int) -> frozenset[Path]:
     return frozenset(file.resolve() for file in _files(read_file(model).external, model).values())
 
 
-def _is_shared(path: Path, target: Path) -> bool:
-    """Whether a model other than `target` refers to a data file: an `.onnx` in a folder above."""
-    place, but = path.resolve(), target.resolve()
+def _is_shared(path: Path) -> bool:
+    """Whether a model refers to a data file: an `.onnx` in a folder above."""
+    place = path.resolve()
     for folder in place.parents:
         with suppress(OSError):
             models = [each for each in folder.iterdir() if each.suffix.lower() == ".onnx"]
-            if any(place in _data(each) and each.resolve() != but for each in models):
+            if any(place in _data(each) for each in models):
                 return True
     return False
 
@@ -446,7 +446,7 @@ def _settle(places: Mapping[Path, Path], chunks: Content, target: Path) -> bool:
     The model is written once more, and refers to what is at the usual places then.
     """
     stand_ins = {path: usual for path, usual in places.items() if path != usual}
-    if not stand_ins or any(_is_shared(usual, target) for usual in stand_ins.values()):
+    if not stand_ins or any(map(_is_shared, stand_ins.values())):
         return False
     for path, usual in stand_ins.items():
         place = usual.resolve()
@@ -465,7 +465,7 @@ def _sweep(usual: Iterable[Path], target: Path) -> None:
     for path in usual:
         for each in path.parent.iterdir():
             is_named_so = each.name != path.name and _usual(each).name == path.name
-            if not is_named_so or each.resolve() in _data(target) or _is_shared(each, target):
+            if not is_named_so or each.resolve() in _data(target) or _is_shared(each):
                 continue
             if each == _stand_in(path, each):  # else it is somebody's own
                 each.unlink()
@@ -569,15 +569,12 @@ def _temporary_name(name: str) -> str:
 
 def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:
     """Makes the missing folders from `folder` down to `wanted`, and adds them to `made`."""
-    missing = []
-    while wanted != folder and wanted.is_relative_to(folder) and not wanted.is_dir():
-        missing.append(wanted)
-        wanted = wanted.parent
-    for parent in reversed(missing):
-        if not parent.is_dir():  # `sub/..` is there once `sub` is
+    for part in wanted.relative_to(folder).parts:
+        folder /= part
+        if not folder.is_dir():  # `sub/..` is there once `sub` is
             with suppress(FileExistsError):  # another process has made it meanwhile
-                parent.mkdir()
-                made.append(parent)
+                folder.mkdir()
+                made.append(folder)
 
 
 def _mode(target: Path) -> int | None:

@@ -115,7 +115,7 @@ class Skeleton(Struct, frozen=True):
 
     def functions(self) -> Iterator[Section]:
         """The functions of the model, in file order."""
-        records = (each for each in self.model if each.field == FUNCTION_FIELD and each.delimited)
+        records = _by_field(self.model)[FUNCTION_FIELD]
         for light, record in zip(self.light.functions, records, strict=True):
             yield Section(light, (record,), self._fields((record,)))
 
@@ -258,7 +258,7 @@ def _describe(data: memoryview, name: str, where: str) -> str:
     for magic, message in _MISTAKEN:
         if begin.startswith(magic):
             return f"{name} {message}"
-    if begin and all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in begin):
+    if all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in begin):
         return f"{name} is text, not an ONNX model in binary form; export or download it again"
     return f"{name} is damaged, cut short or no ONNX model ({where}); export or download it again"
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from msgspec import Struct, field
@@ -29,7 +29,6 @@ from onnxpad.semantics.rows import INTEGERS, Call, frozen
 _KEEPING = {"Cast", "CastLike", "Expand", "Flatten", "Reshape", "Squeeze", "Tile", "Unsqueeze"}
 """Operators that give their data back where neither its shape nor its type changes."""
 _ULPS = 4.0  # that a weight may be from the one that was computed anew, of its channel's greatest
-_NAMED = 6  # parts at least has the key of a step that its operator and its version tell
 _TRIES = 16  # comparisons of one term: a network may have thousands of each operator
 
 Outcome: TypeAlias = Literal["proved", "refuted", "undecided"]
@@ -121,10 +120,12 @@ class Side(Reader):
         return self.read(self.graph.tensor(name))
 
     def _source(self, tensor: Tensor) -> Term:
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.read(tensor.outer)
         name: Any = tensor.name
-        if self._outer is not None and name in self.graph.inputs:
+        if self._outer is None:
+            return self.terms.make(Source(name))
+        if tensor.outer is not None:
+            return self._outer.read(tensor.outer)
+        if name in self.graph.inputs:
             name = self._key, [*self.graph.inputs].index(name)
         return self.terms.make(Source(name))
 
@@ -145,7 +146,7 @@ class Side(Reader):
 
     def _keeps(self, node: Node, tensor: Tensor) -> bool:
         """Whether a node gives its data back as it is."""
-        if node.op not in _KEEPING or not self.graph.is_standard(node) or not node.inputs[0].name:
+        if node.op not in _KEEPING or not self.graph.is_standard(node):
             return False
         facts, data = self.analysis, node.inputs[0]
         before, types = facts.shape(data), {facts.dtype(data), facts.dtype(tensor)}
@@ -157,12 +158,11 @@ class Side(Reader):
         graph, args = self.graph, args[: len(node.inputs)]
         opset = graph.opset if not node.domain else graph.opsets.get(node.domain, 0)
         version = opset if node.domain else first_like(node.op, schema_of(node.op, opset)[0])
-        outputs = tuple(place for place, each in enumerate(node.outputs) if each.name)
         bodies = node.bodies
         attributes = (each for each in node.attrs.items() if each[0] not in bodies)
         says = sorted((name, *frozen(value)) for name, value in attributes)
         own = (id(node),) if node.op in ALIKE_BY_CHANCE else ()
-        told = node.op, node.domain or "", version, outputs, tuple(says), *own
+        told = node.op, node.domain or "", version, len(node.outputs), tuple(says), *own
         if bodies and node not in self._bodies:
             run = self._runs[told, args] = self._runs.get((told, args), -1) + 1
             read = [
@@ -177,7 +177,7 @@ class Side(Reader):
         """As read, with the first version of the operator that is specified alike."""
         found, op, version = super()._stepped(call, args), call.row.op, call.version
         key = found.head.key if isinstance(found.head, Stepped) else ()
-        if key[:2] != (op, version) or len(key) < _NAMED or call.row.domain:
+        if key[:2] != (op, version):
             return found  # what it does says it all
         head = Stepped((op, first_like(op, version), *key[2:]))
         return self.terms.make(head, found.args, found.layers)
@@ -210,7 +210,7 @@ class Unifier:
         self._open: dict[_Pair, tuple[DiffersError | None, list[_Pair]]] = {}
         self._tried = Counter[Term]()
         self._assumptions: dict[Assumption, None] = {}
-        self._worst: float | None = None
+        self._apart = list[float]()
 
     def verdict(self, outputs: Sequence[tuple[str, str]], domain: SizeDomain) -> Decision:
         """What can be shown of pairs of outputs, the original's first, at the sizes of a domain.
@@ -223,12 +223,12 @@ class Unifier:
             self._unify(each)
         regions = tuple(dict.fromkeys(chain.from_iterable(map(self._regions, pairs))))
         told = [str(each) for each in dict.fromkeys((*domain.assumptions, *self._assumptions))]
-        if self._worst is not None:
+        if self._apart:
             told.append(
-                f"weights computed anew are equal: at most {self._worst:.1f} units in the last "
-                "place of the greatest of their channel apart"
+                f"weights computed anew are equal: at most {max(self._apart):.1f} units in the "
+                "last place of the greatest of their channel apart"
             )
-        limits = str(domain) if domain.facts(original.graph) or domain.assumptions else ""
+        limits = str(domain) if domain.facts(original.graph) else ""
         return Decision("undecided" if regions else "proved", tuple(told), limits, None, regions)
 
     def _is_equal(self, pair: _Pair) -> bool:
@@ -309,11 +309,11 @@ class Unifier:
         new, old = pair.new.head, pair.old.head
         if not (isinstance(new, Applied) and isinstance(old, Applied)):
             return None
-        (*said, now), (*told, was) = new.written, old.written
-        if said != told or not (isinstance(now, Inside) and isinstance(was, Inside)):
+        now, was = new.written[-1], cast("Any", old.written[-1])  # of one operator: with bodies too
+        if new.written[:-1] != old.written[:-1] or not isinstance(now, Inside):
             return None
         counts = [[*map(len, (*each.inputs, *each.bodies))] for each in (now, was)]
-        if counts[0] != counts[1] or len(pair.new.args) != len(pair.old.args):
+        if counts[0] != counts[1]:
             return None
         given = [*zip(pair.new.args, pair.old.args, strict=True)]
         if not all(map(self._is_equal, given)):
@@ -335,7 +335,7 @@ class Unifier:
             raise DiffersError("a constant differs")
         computed = self._constants.computed
         apart, anew = math.inf, [each.name for each in (new, old) if each.name in computed]
-        if anew and now.dtype.kind == "f":
+        if anew:
             with np.errstate(all="ignore"):
                 units = np.spacing(computed[anew[0]].astype(was.dtype))
                 apart = (greatest(now - was) / units).max(initial=0.0).item()
@@ -344,7 +344,7 @@ class Unifier:
                 raise DiffersError("a constant differs")
             apart = 0.0
         if anew:
-            self._worst = max(self._worst or 0.0, apart)
+            self._apart.append(apart)
         return Equal("near"), []
 
 
@@ -367,4 +367,4 @@ def _label(term: Term, side: Side) -> str:
         if (held := each.around(term)) is not None:
             node = held[0].producer
             return f"{held[0].name!r}" if node is None else f"{node.op} {node.name!r}"
-    return "a constant" if isinstance(term.head, Source) else ""
+    return ""

@@ -81,7 +81,7 @@ class Constants:
         kind, content = onnx.helper.np_dtype_to_tensor_dtype(array.dtype), recipe
         if not recipe:
             data = repr(array.tolist()) if array.dtype.kind == "O" else array.tobytes()
-            if isinstance(data, bytes) and data:
+            if isinstance(data, bytes):
                 array = np.frombuffer(data, array.dtype).reshape(array.shape)
             content = kind, array.shape, data
         return self._hold(content, TensorProto(data_type=kind, dims=array.shape), lambda: array)
@@ -109,21 +109,21 @@ class Constants:
 
     def evaluated(self, node: NodeProto, outputs: list[str], opsets: list[Any]) -> dict[str, str]:
         """What a node of constants alone gives by onnxruntime, by name; empty if that fails."""
-        wanted = {each: f"out {place}" for place, each in enumerate(outputs) if each}
+        wanted = [f"out {place}" for place in range(len(outputs))]
         graph = onnx.GraphProto(name="constants", node=[node])
-        graph.node[0].output.extend(wanted.get(each, "") for each in outputs)
-        graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted.values())
+        graph.node[0].output.extend(wanted)
+        graph.output.extend(onnx.ValueInfoProto(name=each) for each in wanted)
         model = onnx.ModelProto(ir_version=10, graph=graph, opset_import=opsets)
         key: bytes = model.SerializeToString(deterministic=True)
         given = {each: self._held[each] for each in node.input if each}
         is_small = sum(math.prod(proto.dims) for proto, _ in given.values()) <= _MOST
         if key not in self._evaluated and is_small:
             model.graph.initializer.extend(from_array(e[1](), name) for name, e in given.items())
-            found = answers(model, [*wanted.values()], [{}])
+            found = answers(model, wanted, [{}])
             values = found[0] if isinstance(found, list) and isinstance(found[0], dict) else {}
             arrays = [each for each in values.values() if isinstance(each, np.ndarray)]
             self._evaluated[key] = [*map(self.add, arrays)] * (len(arrays) == len(wanted))
-        return dict(zip(wanted, self._evaluated.get(key, ()), strict=False))
+        return dict(zip(outputs, self._evaluated.get(key, ()), strict=False))
 
 
 class Plain:
@@ -160,8 +160,8 @@ class Plain:
         self.outputs = {original.get(e.name, e.name): _of(names, e.name) for e in graph.output}
         with np.errstate(all="ignore"):
             nodes = self._folded()
-        shown = dict.fromkeys(each for each in self.outputs.values() if each in self._made)
-        read = map(constants.proto, dict.fromkeys([*_reads(nodes), *self.outputs.values()]))
+        shown = dict.fromkeys(self.outputs.values())
+        read = map(constants.proto, dict.fromkeys([*_reads(nodes), *shown]))
         made = onnx.GraphProto(
             name="plain",
             node=nodes,
@@ -228,7 +228,7 @@ class Plain:
     def _emit(self, new: NodeProto, names: dict[str, str], outputs: Sequence[str]) -> str:
         """Writes a new node that gives some tensors; returns the new name of the first."""
         for each in outputs:
-            new.output.append(next(self._constants.fresh) if each else "")
+            new.output.append(next(self._constants.fresh))
             names[each] = new.output[-1]
             self._made[new.output[-1]] = new
         self._nodes.append(new)
@@ -386,7 +386,7 @@ def _affine(
         return None
     arrays, is_first = [each.astype(np.float64) for each in known], node.input[0] == data
     written = {each.name: get_attribute_value(each) for each in node.attribute}
-    if node.op_type == "BatchNormalization" and is_first and len(arrays) == 4:
+    if node.op_type == "BatchNormalization" and is_first:
         scale, shift, mean, variance = arrays
         epsilon = np.float64(np.float32(written.get("epsilon", 1e-5)))
         factor = scale / np.sqrt(variance + epsilon)

@@ -124,10 +124,12 @@ def _common(original: Graph, rewritten: Graph, domain: SizeDomain) -> SizeDomain
         fixed = [{size for size in sizes if isinstance(size, int)} for sizes in axes]
         if kind != other or len({*map(len, known)}) > 1 or max(map(len, fixed), default=0) > 1:
             raise ModelError(f"input {name!r} has another type, rank or size in both")
+        if not known:
+            continue
         both = tuple(next(iter(ints), each[0]) for ints, each in zip(fixed, axes, strict=True))
-        if known and both != declared.get(name, shape):
+        if both != declared.get(name, shape):
             declared[name] = both
-        for graph in (each for each in (original, rewritten) if known and name in each.inputs):
+        for graph in (each for each in (original, rewritten) if name in each.inputs):
             graph.declare(name, both)
     return replace(domain, declared=declared)
 
@@ -215,7 +217,7 @@ class _Search:
         try:
             while self.runs < enough and (drawn := [*islice(self._draws, _CONFIRMED)]):
                 for (fed, sizes), before, after in self._ran(drawn, end):
-                    if before.late or after.late or time.monotonic() > end:
+                    if after.late or time.monotonic() > end:
                         self.why = "the time was over"
                         return
                     refused = refused or before.error
@@ -247,7 +249,7 @@ class _Search:
             return Counterexample(fed.label, sizes, "", said, feeds=fed.feeds)
         wanted, given = before.outputs, after.outputs
         pairs = ((name, self._theirs.get(name, name)) for name in wanted)
-        seen = [compare(name, wanted[name], given[it]) for name, it in pairs if it in given]
+        seen = [compare(name, wanted[name], given[it]) for name, it in pairs]
         differing = [each for each in seen if not each.ok]
         moved = ask(self._sources[0], _nudged(fed), CPU, "off")[0] if differing else ()
         found = next((e for e in differing if not _is_rounding(e, wanted, moved)), None)
@@ -285,7 +287,7 @@ def _nudged(fed: Draw) -> list[Draw]:
 def _is_rounding(found: Comparison, wanted: Mapping[str, Array], moved: Sequence[Result]) -> bool:
     """Whether an output moves as far by rounding alone, as that of a Floor or ArgMax may."""
     name = found.output
-    again = [compare(name, wanted[name], each.outputs[name]) for each in moved if not each.error]
+    again = [compare(name, wanted[name], each.outputs[name]) for each in moved]
     far = [each for each in again if not each.ok and (found.differing or not each.differing)]
     return any(not each.max_abs < found.max_abs / 2 for each in far)  # NaN is another shape
 

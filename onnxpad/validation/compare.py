@@ -61,9 +61,11 @@ def compare(
     shape, dtype, nan = shape_text(before.shape), before.dtype.name, math.nan
     # Of a Loop without iterations the runtime takes the sizes from shape inference, but for axis 0.
     gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
-    detail = f"has type {after.dtype}, was {before.dtype}" if before.dtype != after.dtype else ""
+    detail = ""
     if before.shape != after.shape and not gathers:
-        detail = detail or f"has shape {shape_text(after.shape)}, was {shape}"
+        detail = f"has shape {shape_text(after.shape)}, was {shape}"
+    if before.dtype != after.dtype:
+        detail = f"has type {after.dtype}, was {before.dtype}"
     if detail:
         return Comparison(output, False, nan, nan, detail, ok=False, shape=shape, dtype=dtype)
     a, b = _number(before).reshape(-1), _number(after).reshape(-1)

@@ -248,7 +248,7 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
     except _MALFORMED as error:
         let_through(error)
         why = f"is not {kind}"
-        if isinstance(error, OSError) and error.strerror:
+        if isinstance(error, OSError):
             why = f"cannot be read: {error.strerror}"
         elif "Object arrays" in str(error):
             why = "has arrays of Python objects, which are not read; save arrays of numbers"

@@ -345,7 +345,7 @@ class Judgement:
         mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
         near = {e.output: True for run in runs for e in run.comparisons if not e.equal}
         near |= dict.fromkeys(mute, False)
-        is_cured = any(run.ok and not e.ok for run in runs for e in run.comparisons)
+        is_cured = any(not e.ok for run in runs for e in run.comparisons)
         if near and lab.subject == "rewritten" and not is_cured:
             draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
             parting, agreeing, untold = of_changed_operators(
@@ -412,7 +412,7 @@ class Judgement:
         """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
         is_full = run.optimisation == "full"
         if is_full and run.tells and self._flat.issuperset(e.output for e in run.comparisons):
-            note = run.note or "no evidence: the outputs are the same for any data, or nearly"
+            note = "no evidence: the outputs are the same for any data, or nearly"
             run = replace(run, flat=True, note=note)
         if (run.excused or run.flat) and run.subject == self._lab.subject:
             where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
@@ -441,5 +441,4 @@ def _is_other_kind(seen: Comparison) -> bool:
 
 def _is_few(value: Array) -> bool:
     """Whether an output is a few numbers, truths, or strings; of 8 bits quantised models have."""
-    kind = value.dtype.kind
-    return value.size <= _FEW and (kind in "bOSUf" or (kind in "iu" and value.itemsize > 1))
+    return value.size <= _FEW and (value.dtype.kind not in "iu" or value.itemsize > 1)

@@ -168,7 +168,7 @@ def of_changed_operators(
     for draw, at in product(draws, range(0, len(wrong), _FIRST_CHUNK)):
         some = wrong[at : at + _FIRST_CHUNK]
         steady = set(some) - restless(lab, some, draw, tolerance, provider).keys()
-        if steady and (found := first_difference(lab, steady, draw, provider, tolerance)):
+        if found := first_difference(lab, steady, draw, provider, tolerance):
             return found, 0, ()
     telling = {name: ours.upstream([name]) & agreeing for name in outputs}
     lacking = tuple(name for name in outputs if name in changed and not telling[name])
@@ -186,8 +186,7 @@ def restless(
     """How tensors differ that the original does not compute twice alike, in one session or two."""
     where, times = (provider, level), 1 if lab.model.random else 2
     runs = lab.values("original", names, [draw] * times, *where)
-    fresh = runs and lab.values("original", names, [draw], *where)
-    others = [*runs[1:], *fresh] if fresh else []
+    others = runs and [*runs[1:], *lab.values("original", names, [draw], *where)]
     seen = [compare(name, runs[0][name], e[name], tolerance) for e in others for name in names]
     return {each.output: each for each in seen if not each.ok}
 

@@ -123,7 +123,7 @@ def test_two_writers_and_a_reader_of_one_file(tmp_path: Path) -> None:
 
 
 def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(tmp_path: Path) -> None:
-    usual, ours, kept = (tmp_path / name for name in ("usual", "ours", "kept"))
+    usual, ours, kept = (tmp_path / name for name in ("usual", "ours" * 60, "kept"))
     usual.touch()
     kept.touch(0o640)
     kept.chmod(0o640)

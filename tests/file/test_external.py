@@ -90,10 +90,12 @@ def test_a_reference(entries: dict[str, str], expected: tuple[str, int, int] | s
         assert str(caught.value) == said
 
 
-@each_row("entries", [{}, {"location": ""}, {"offset": "3"}])
+@each_row("entries", [{}, {"location": ""}, {"offset": "3"}, {"location": "?"},
+                      {"location": "a", "offset": "?"}])  # fmt: skip
 def test_a_reference_to_no_file(entries: dict[str, str]) -> None:
+    raw = outside(**entries).SerializeToString().replace(b"?", b"\xff")  # no UTF-8
     with pytest.raises(ModelError) as caught:
-        reference(outside(**entries))
+        reference(onnx.TensorProto.FromString(raw))
     assert "'w'" in str(caught.value)
 
 
@@ -119,7 +121,7 @@ def folder(tmp_path: Path) -> Path:
         ({"location": "d/../a"}, True),
         ({"location": "a", "offset": "1"}, False),
         *(({"location": each}, False) for each in ("b", "d\\a", "e/../a", "d", "nowhere", "model")),
-        *(({"location": each}, False) for each in ("itself", "outside", "x" * 300)),
+        *(({"location": each}, False) for each in ("itself", "outside", "x" * 300, "a\0")),
     ],
 )
 def test_where_the_data_of_a_file_may_be(
@@ -140,6 +142,14 @@ def test_a_linked_model_finds_data_where_the_link_leads(folder: Path) -> None:
     check_external([outside(location="a")], folder / "d" / "linked")
     with pytest.raises(ModelError):
         check_external([outside(location="a")], folder / "d" / "another")
+
+
+def test_data_of_an_unknown_length_are_not_read(folder: Path) -> None:
+    found = outside(location="a")
+    found.data_type = 99
+    check_external([found], folder / "model")
+    with pytest.raises(ModelError):
+        external.internal(found, folder)
 
 
 How = Literal["copy", "inline"]
@@ -217,6 +227,8 @@ def test_data_are_copied_once_for_each_path(source: Path, tmp_path: Path) -> Non
     assert written(source, target) == {name: expected[name] for name in expected if name != "to/a"}
     (tmp_path / "to" / "sub").mkdir()
     assert {*written(source, target)} == {"to/b", "to/m"}
+    target.touch()
+    assert target in planned(read_file(source), source.with_name("none"), target, "copy")
 
 
 def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) -> None:

@@ -170,6 +170,8 @@ class TestRefusals:
         assert everything(other) == before
 
     def test_the_model_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
+        with pytest.raises(OutputError):
+            result.save(other / "none" / "out.onnx")
         (other / "deep/er").mkdir(parents=True)
         with pytest.raises(OutputError):
             onnxpad.fix(

@@ -194,6 +194,12 @@ def test_names_like_those_of_stand_ins_are_kept(source: Path, target: Path) -> N
     save(source, target)
     assert other.read_bytes() == b"somebody's"
     assert night_of(target) == 2
+    data = export(source.parent, 3).with_name("w.bin")
+    taken = external._stand_in(target.with_name("w.bin"), data)
+    taken.write_bytes(b"somebody's")
+    with pytest.raises(OutputError):
+        save(source, target)
+    assert taken.read_bytes() == b"somebody's"
 
 
 def test_the_model_keeps_a_stand_in_that_cannot_become_the_data(

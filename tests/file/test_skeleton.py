@@ -79,12 +79,15 @@ class TestReading:
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
 
-    def test_refuses_what_is_no_file(self, tmp_path: Path) -> None:
+    def test_refuses_what_is_no_file(self, raw: bytes, tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="is a folder"):
             Graph.load(tmp_path)
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ModelError):
             Graph.load(tmp_path / "pipe")
+        (tmp_path / "net.onnx").write_bytes(raw)
+        with (tmp_path / "net.onnx").open() as file, pytest.raises(ModelError):
+            Graph.load(f"/dev/fd/{file.fileno()}")
 
     def test_refuses_or_keeps_every_truncation(self, raw: bytes, tmp_path: Path) -> None:
         refused = [not survives(raw[:length], tmp_path) for length in range(len(raw))]

@@ -29,6 +29,8 @@ _MODELS: Final = {
     "square": "g (float[1, 3, 3, 3] x) => (float[1, 3, 3, 3] y) { y = Relu (x) }",
     "rankless": "g (float[1, 3, 3, 3] x) => (float[] y) { y = Relu (x) }",
     "text": "g (string[2] s) => (string[2] t) { t = Identity (s) }",
+    "list": "g (float[2] x) => (seq(float[2]) q, float[2] y) "
+    "{ q = SequenceConstruct (x) y = Neg (x) }",
 }
 
 

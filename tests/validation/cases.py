@@ -88,7 +88,8 @@ def verdict(before: str, after: str, **options: Any) -> str:
     for word, count in (("left out", told.uncompared), ("warned", told.warnings)):
         parts += [f"{len(count)} {word}"] * bool(count)
     parts += [f"pads {one} became {other}" for one, other in (each.pads for each in told.padding)]
-    parts += [f"blames {blamed}"] if (blamed := culprit(told)) else []
+    if blamed := culprit(told):
+        parts.append(f"blames {'a size' if blamed == told.resized else blamed}")
     return ", ".join(parts)
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.validation.align import aligned, distance, nearest
-from onnxpad.validation.compare import Tolerance, compare
+from onnxpad.validation.compare import Tolerance, allowed, compare
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.given import MatchedInputs, _sets, matched_inputs, require_within
 from tests.strategies import examples
@@ -241,12 +241,14 @@ def test_where_sizes_tell_no_layout_the_nearest_is_taken(axes: tuple[int, ...]) 
     assert np.array_equal(found.array, computed)
     assert bool(found.how) == (axes != (0, 1, 2, 3))
     assert nearest(computed, np.zeros((1, 5))) is None
+    assert nearest(np.full(shape, "text", object), computed.astype(object)) is not None
 
 
 def test_the_distance_of_arrays_is_the_mean_of_what_is_finite() -> None:
     one, other = np.array([1.0, 5, np.nan, 2]), np.array([3.0, 4, 1, 3])
     assert distance(one, other) == distance(other, one) == 1.0
     assert distance(np.array([1], np.uint8), np.array([3], np.uint8)) == 2.0
+    assert allowed(np.zeros((0, 3), np.float32), Tolerance()).size == 0
 
 
 # Comparisons of drawn tensors, held against the same worked out element by element
