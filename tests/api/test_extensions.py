@@ -368,7 +368,7 @@ def test_register_returns_what_it_takes_and_decorates() -> None:
     assert onnxpad.register(Own) is Own
     assert onnxpad.register(Own) is Own  # once more changes nothing
     onnxpad.unregister(Own)
-    for never in (Own, "a pass", None):
+    for never in (Own, FANCY, int, "a pass"):
         with pytest.raises(onnxpad.UsageError):
             onnxpad.unregister(never)  # type: ignore[arg-type]
 
@@ -406,16 +406,10 @@ def row(**given: Any) -> Callable[[], object]:
         lambda: renamed(None),
         lambda: type("Loud", (Own,), {"severity": "warning"}),
         lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}),
-        lambda: "a pass",
-        row(domain=""),
-        row(domain="ai.onnx"),
+        lambda: type("Bare", (), {"code": "ACME001"}),
         row(domain="com.microsoft", op_type="FusedConv"),
         row(like="ConvTranspose"),
         row(like="MaxPool", fill="excluded"),
-        row(like="MaxPool", weight=1),
-        row(like="MaxPool", zero_point=1),
-        row(zero_point=1),
-        row(versions="1"),
         row(body="nonsense"),
         row(body='<domain: "d", opset_import: ["": 17]> P (x) => (y) { y = Relu (x) }'),
     ],

@@ -318,6 +318,8 @@ def test_beyond_the_terms_it_is_undecided() -> None:
     assert found.exit_code == 5
     assert found.verdict.regions
     assert found.verdict.runs > 4
+    with pytest.raises(onnxpad.OutputError):
+        found.save_counterexample("c.npz")
 
 
 @pytest.mark.parametrize("name", ["steps_torchscript", "loop_tensorflow", "functions_onnxscript"])

@@ -9,6 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.graph import counts_of
+from onnxpad.report import Outcome
 from onnxpad.rewrite import next_option
 from onnxpad.rewrite.run import Run
 from tests.rewrite.test_advice import COMPUTED, SAME, net
@@ -80,16 +81,19 @@ def test_a_decision_between_the_engines() -> None:
     assert onnxpad.fix(model, validate=False, strict=True).next is None
 
 
-@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("case", ["fails", "gains nothing", "is of a wrong result"])
 def test_an_option_that_fails_or_gains_nothing_is_not_told(
-    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+    monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     class Trial(Run):
         def edit(self) -> list[Any]:
-            if fails:
+            if case == "fails":
                 raise UsageError("it does not run")
             return []
 
     result = onnxpad.fix(net(COMPUTED), validate=False)
-    monkeypatch.setattr(next_option, "Run", Trial)
+    if case == "is of a wrong result":
+        monkeypatch.setattr(onnxpad.FixResult, "outcome", Outcome.INVALID)
+    else:
+        monkeypatch.setattr(next_option, "Run", Trial)
     assert result.next is None
