@@ -408,9 +408,8 @@ def row(**given: Any) -> Callable[[], object]:
         lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}),
         lambda: type("Bare", (), {"code": "ACME001"}),
         row(domain="com.microsoft", op_type="FusedConv"),
-        row(like="ConvTranspose"),
-        row(like="MaxPool", fill="excluded"),
         row(body="nonsense"),
+        row(body=5),
         row(body='<domain: "d", opset_import: ["": 17]> P (x) => (y) { y = Relu (x) }'),
     ],
 )
