@@ -161,9 +161,9 @@ def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, equals, sizes = text.rpartition("=")
-        if option == "--dim" and text and not equals:
+        if option == "--dim" and not equals:
             raise UsageError(f"--dim {text!r} lacks a size; give it as {text}=...")
-        if not name and (equals or option == "--dim"):
+        if not name and equals:
             raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
         if name in found:
             raise UsageError(f"{option} is given twice{f' for {name!r}' if name else ''}")

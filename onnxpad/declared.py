@@ -170,7 +170,7 @@ def function_of(one: Row) -> onnx.FunctionProto | None:
         try:
             body = onnx.parser.parse_function(body)
         except onnx.parser.ParseError as error:
-            said = error.args[0] if error.args else ""
+            (said,) = error.args
             said = said.decode(errors="replace") if isinstance(said, bytes) else said
             raise UsageError(f"the body of {operator_name(one)} is no ONNX text: {said}") from error
     if not isinstance(body, onnx.FunctionProto) or (body.domain, body.name) != (

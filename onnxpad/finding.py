@@ -161,7 +161,7 @@ class Certificate(Struct, frozen=True):
     def sizes(self) -> str:
         """The sizes it holds for: the limits, `size 224x?` (`?` is every size), or `every size`."""
         by_axis = "x".join("?" if size is None else str(size) for size in self.data)
-        return self.limits or ("every size" if self.is_universal else f"size {by_axis}")
+        return self.limits or (f"size {by_axis}" if {*self.data} - {None} else "every size")
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -179,16 +179,6 @@ class Certificate(Struct, frozen=True):
     def limited_to(self) -> str:
         """The sizes, if the proof does not hold for all that the model leaves open; else empty."""
         return self.sizes if self.facts.get("sizes") else ""
-
-    @property
-    def is_universal(self) -> bool:
-        """Whether it holds at every size of every axis."""
-        return not self.limits and all(size is None for size in self.data)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it holds at every size of at least one axis."""
-        return self.is_universal or (not self.limits and None in self.data)
 
 
 class Change(Struct, frozen=True):
@@ -414,7 +404,7 @@ class SiteForm(Struct, frozen=True):
     def text(self) -> str:
         """All of it, such as `Pad H 1+2, W 1+2 -> Conv without pads`."""
         said = [" ".join(filter(None, (step.op, step.details))) for step in self.steps]
-        return " -> ".join(said) or (repr(self.tensor) if self.tensor else "")
+        return " -> ".join(said) or repr(self.tensor)
 
     @property
     def form(self) -> str:

@@ -57,6 +57,8 @@ def test_a_choice_has_its_value() -> None:
     assert [Options.of(each).targets for each in given] == [(), ("trt",)]
     asked = Options.of({"style": "pad", "trust": "spec"})
     assert asked.trust is Trust.SPEC
+    untaken = Options.of({"target": "trt", "select": ("PAD703",), "ignore": ("PAD2",)})
+    assert [untaken.rewrites(code) for code in ("PAD101", "PAD201")] == [True, False]
     names = Options(trust=Trust.NAMES)
     assert (names.trust, names.trust_dim_names) == (None, True)
     expected = Options(style="pad", trust=Trust.SPEC, dynamic="pad")

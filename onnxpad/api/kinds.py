@@ -169,10 +169,11 @@ def _tensors(model: Any) -> Iterator[Any]:
         for graph in (whole, *whole.subgraphs()):
             values = getattr(graph, "initializers", {}).values()  # functions have none
             yield from (each.const_value for each in values if each.const_value is not None)
-            for attribute in (each for node in graph for each in node.attributes.values()):
-                if attribute.type == onnx_ir.AttributeType.TENSOR and not attribute.is_ref():
+            held = (each for node in graph for each in node.attributes.values())
+            for attribute in (each for each in held if not each.is_ref()):
+                if attribute.type == onnx_ir.AttributeType.TENSOR:
                     yield attribute.value
-                elif attribute.type == onnx_ir.AttributeType.TENSORS and not attribute.is_ref():
+                elif attribute.type == onnx_ir.AttributeType.TENSORS:
                     yield from attribute.value
 
 

@@ -42,8 +42,6 @@ def node_question(
     op = op_of(site)
     if op is None:
         raise UsageError(f"node {label!r} is a {node.op}, for which no conventions are known")
-    if not site.windows:
-        raise UsageError(f"node {label!r} has a kernel that is known only at run time")
     total = total_of(context, site) if site.written else None
     if not isinstance(total, Padded) or (site.front.pads and total.pads != numbers_of(site.total)):
         total = None  # a `Pad` further upstream pads its data, too

@@ -27,7 +27,7 @@ class ProveResult(ProveReport, frozen=True, kw_only=True):
             OutputError: There is none, or the file cannot be written.
         """
         found = self.verdict.counterexample
-        if found is None or not found.feeds:
+        if found is None:
             raise OutputError(f"{os.fspath(path)}: there is no counterexample to write")
         import numpy as np
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from glob import has_magic
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +24,7 @@ import typer
 from msgspec.structs import replace
 
 from onnxpad.api.sizes import with_sizes
+from onnxpad.arguments import fitting
 from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, meant, shortened
 
@@ -213,7 +213,7 @@ def deliver(
 
 def is_many(asked: Asked, *models: Path) -> bool:
     """Whether several models are named, a folder or a pattern, or an option of such runs."""
-    names = [e for e in models if e.is_dir() or (has_magic(str(e)) and not e.exists())]
+    names = [each for each in models if each.is_dir() or fitting(each) is not None]
     return len(models) > 1 or bool(names) or {*asked.some(*MANY).values()} != {None}
 
 

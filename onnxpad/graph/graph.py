@@ -32,7 +32,6 @@ from onnxpad.file.proto_walk import (
     referred,
 )
 from onnxpad.file.skeleton import (
-    PAYLOAD_LIMIT,
     Section,
     Skeleton,
     WireError,
@@ -293,7 +292,7 @@ class Graph:
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
+        return bool(tensor.uses) or tensor.name in self.outputs
 
     def share(self, node: Node) -> bool:
         """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
@@ -347,8 +346,8 @@ class Graph:
     def home(self, tensor: Tensor) -> tuple[Graph, Tensor]:
         """The graph that defines a tensor, and the tensor there: a body may capture it."""
         graph = self
-        while tensor.outer is not None and graph.parent is not None:
-            graph, tensor = graph.parent, tensor.outer
+        while tensor.outer is not None:
+            graph, tensor = cast("Graph", graph.parent), tensor.outer
         return graph, tensor
 
     def unique(self, name: str) -> str:
@@ -507,22 +506,19 @@ class Graph:
             is_held = value.HasField("t") and not value.ref_attr_name
             return held_in(value.t, tensor.name, node.record) if is_held else None
         kind = _LISTED.get(name.removeprefix("value_").removesuffix("s"))
-        if kind is None or self.opset < 12:
+        if kind is None:
             return None
         dims, items = ([len(value)], value) if isinstance(value, list) else ([], [value])
         return held_in(onnx.helper.make_tensor("", kind, dims, items), tensor.name, None)
 
     def _whole(self, tensor: Tensor, held: Initializer) -> onnx.TensorProto:
         """A tensor with its elements, where these are in the model."""
-        record = held.record
-        is_small = record is None or record.end - record.body <= PAYLOAD_LIMIT
-        if record is None or is_small or is_external(held.proto) or not lacks_elements(held.proto):
+        if held.record is None or not lacks_elements(held.proto):
             return held.proto
         if tensor.producer is None:
-            return self.skeleton.whole(record, onnx.TensorProto())
-        node = onnx.NodeProto()
-        self.skeleton.whole(record, node)
-        value: onnx.TensorProto = next(item.t for item in node.attribute if item.HasField("t"))
+            return self.skeleton.whole(held.record, onnx.TensorProto())
+        node = self.skeleton.whole(held.record, onnx.NodeProto())
+        value: onnx.TensorProto = node.attribute[0].t
         return value
 
     def _elements(self, tensor: Tensor, held: Initializer) -> Array | None:
@@ -625,7 +621,7 @@ class Graph:
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
         inputs = (*node.inputs[:index], *_present([tensor]), *node.inputs[index + 1 :])
-        while tensor is None and inputs and not inputs[-1].name:
+        while tensor is None and not inputs[-1].name:
             inputs = inputs[:-1]
         self._change(node, inputs=inputs)
 
@@ -802,7 +798,7 @@ class Graph:
     def _become(self, node: Node, was: State | None, now: State | None) -> None:
         """Makes a node what a state says; None stands for one that is not in the graph."""
         old, new = was or _ABSENT, now or _ABSENT
-        is_other = old[1] is not new[1] or (old[0], old[2]) != (new[0], new[2])
+        is_other = old[1] is not new[1]
         node.reading = None
         for tensor in old[4] if old[0] == "Constant" else ():
             self._values.pop(tensor, None)
@@ -887,7 +883,7 @@ class Graph:
         return tensor.name in self._pinned or tensor.name in self.inputs
 
     def _is_unused(self, tensor: Tensor) -> bool:
-        return not tensor.name or not (tensor.uses or self._is_pinned(tensor))
+        return not (tensor.uses or self._is_pinned(tensor))
 
     def _is_inside(self, name: str) -> bool:
         inside = [body for node in self.holders for body in node.bodies.values()]
@@ -950,15 +946,11 @@ class Graph:
 
 
 def row_declared(graph: Graph, node: Node) -> declared.Row | None:
-    """A user's declaration of a node's operator, in the version that the graph imports.
-
-    A function of the model needs none: its body says what it computes.
-    """
+    """A user's declaration of a node's operator, in the version that the graph imports."""
     one = declared.declaration_of(node.domain, node.op)
-    if one is None or graph.is_function(node):
+    if one is None:
         return None
-    opset = graph.opsets.get(one.domain)
-    return one if opset is not None and (not one.versions or opset in one.versions) else None
+    return one if not one.versions or graph.opsets.get(one.domain) in one.versions else None
 
 
 def counts_of(graph: Graph) -> Counts:
@@ -978,7 +970,7 @@ def has_open_loop(graph: Graph) -> bool:
     """Whether a model has a Loop that no constant stops within a million iterations or so."""
     for each in (graph, *graph.inside()):
         for node in each.nodes:
-            if node.op == "Loop" and each.names_standard(node):
+            if node.op == "Loop":
                 count, value = node.operand(0), None
                 with suppress(ModelError):  # its elements do not fit its shape
                     value = None if count is None else each.constant(count)

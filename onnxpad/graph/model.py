@@ -258,13 +258,12 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, Edited] = {}
     for graph in node.bodies.values():
-        holder, edited = graph.section.attribute, edited_section(graph)
-        if holder is not None and edited:
-            holders.setdefault(holder, {}).update(edited)
-    if not holders or node.record is None:
+        if edited := edited_section(graph):
+            holders.setdefault(graph.section.attribute, {}).update(edited)
+    if not holders:
         return []
     replaced = {holder: skeleton.rewritten(holder, edited) for holder, edited in holders.items()}
-    return skeleton.rewritten(node.record, replaced)
+    return skeleton.rewritten(cast("Record", node.record), replaced)
 
 
 def edited_section(graph: AnyGraph) -> Edited:
@@ -321,7 +320,7 @@ def differences(graph: AnyGraph) -> Differences:
 def _removed(graph: AnyGraph) -> Iterator[Record]:
     """The records of what is gone, and of what the model says about it, or says wrongly."""
     section, known = graph.section, graph.tensors
-    yield from (node.record for node in graph.listed if node.record and not node.alive)
+    yield from (node.record for node in graph.listed if not node.alive)
     gone = set[str]()
     for kind in ("initializer", *["input"] * graph.is_main):
         for item, record in section.parts(kind):
@@ -342,8 +341,8 @@ def _removed(graph: AnyGraph) -> Iterator[Record]:
 def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
     """A node that the file does not have, with the notes of the one that it was made like."""
     proto, like = onnx.NodeProto(), node.like
-    if like is not None and like.record is not None:
-        skeleton.whole(like.record, proto)
+    if like is not None:
+        skeleton.whole(cast("Record", like.record), proto)
         for name in {field.name for field, _ in proto.ListFields()} - _NOTES:
             proto.ClearField(name)
     proto.name = node.name
@@ -358,10 +357,9 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
         amended = True
         proto.op_type = node.op
         proto.ClearField("overload")
-        if proto.domain != (node.domain or ""):
-            proto.ClearField("domain")
-            if node.domain:
-                proto.domain = node.domain
+        proto.ClearField("domain")
+        if node.domain:
+            proto.domain = node.domain
     for names, tensors in ((proto.input, node.inputs), (proto.output, node.outputs)):
         now = [tensor.name for tensor in tensors]
         if names[:] != now:
@@ -376,9 +374,7 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             continue
         attribute, value = held[index], node.attrs[name]
         # Another tensor may be set, which has its elements; other kinds are unchanged.
-        if isinstance(value, onnx.AttributeProto) and (
-            lacks_elements(value.t) or value.t == attribute.t
-        ):
+        if isinstance(value, onnx.AttributeProto) and lacks_elements(value.t):
             continue
         if not same_value(read_value(attribute), value):
             amended = True
@@ -508,7 +504,7 @@ def _words(op: str, version: int) -> tuple[object, ...]:
     parts: list[Any] = [*schema.inputs, *schema.outputs, *schema.attributes.values()]
     usual = (str(getattr(each, "default_value", "")) for each in parts)
     told = sorted((e.name, e.description, value) for e, value in zip(parts, usual, strict=True))
-    doc = (schema.doc or "").partition("(Opset 14 change): Extend supported types")[0].strip()
+    doc = str(schema.doc).partition("(Opset 14 change): Extend supported types")[0].strip()
     return doc, told, described(schema)[1:]
 
 

@@ -185,7 +185,7 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
 
 def sizing(axes: Any) -> str:
     """The options that give sizes to axes as `facts.Wording.places` tells them."""
-    names = dict.fromkeys(str(each["name"]) for each in axes if isinstance(each, dict))
+    names = dict.fromkeys(str(each["name"]) for each in axes)
     return " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
 
 
@@ -198,7 +198,7 @@ def _flat(pairs: ExtentPairs | None) -> tuple[int, ...] | None:
 def _range(extent: Extent) -> str:
     """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
     least, greatest = bounds(extent)
-    if least is None or greatest is None:
+    if least is None:
         return "?"
     return str(least) if least == greatest else f"{least}..{greatest}"
 

@@ -39,17 +39,9 @@ def test_numbers_come_in_any_form(size: Any) -> None:
 
 @each_row(
     "arguments",
-    [
-        {"size": True},
-        {"size": ()},
-        {"size": "٩"},
-        {"op": 3},
-        {"op": "deconv"},
-        {"shapes": {"x": "1,2"}},
-        {"node": "c"},
-        {"model": b""},
-    ],
-)
+    [{"size": True}, {"size": ()}, {"size": "٩"}, {"size": "9xa"}, {"op": 3}, {"op": "deconv"},
+     {"shapes": {"x": "1,2"}}, {"dims": {"n": 2}}, {"node": "c"}, {"model": b""}],
+)  # fmt: skip
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
     with pytest.raises(onnxpad.UsageError):
         onnxpad.explain(**{"op": "conv", "size": 9, "kernel": 3, **arguments})

@@ -305,7 +305,7 @@ NESTED = """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}>
 }
 <opset_import: ["" : 17], domain: "own">
 twice <by> (n) => (u) {
-  r = Constant <value_floats: floats = @by> ()
+  r = Constant <value: tensor = @by> ()
   s = Constant <value = float[2] far {9, 9}> () m = Mul (n, s) u = Mul (m, r)
 }"""
 

@@ -280,10 +280,10 @@ def test_what_is_given_comes_back_and_bad_arguments_are_refused() -> None:
     before = model(f"y = {HALF}")
     assert isinstance(repad(before, "tensorflow").as_same_kind(), onnx.ModelProto)
     assert isinstance(repad(before.SerializeToString(), "tensorflow").as_same_kind(), bytes)
-    wrong: list[dict[str, Any]] = [{"to": "pytroch"}, {"to": None}, {"to": "caffe", "only": 3}]
+    wrong: list[dict[str, Any]] = [{"to": "pytroch"}, {"to": None}, {"only": 3}, {"only": [3]}]
     for arguments in wrong:
         with pytest.raises(UsageError):
-            onnxpad.repad(MODELS / "mobilenet_keras.onnx", **arguments)
+            onnxpad.repad(MODELS / "mobilenet_keras.onnx", **{"to": "caffe", **arguments})
 
 
 @pytest.mark.parametrize("name", ["mobilenet_keras", "decoder_keras", "dynamic_keras"])

@@ -345,7 +345,7 @@ class TestErrors:
 class TestCheck:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
-        for name in ("b.onnx", "a.onnx", "deep/er/c.ONNX", "deep/notes.txt"):
+        for name in ("b.onnx", "b.fixed.onnx", "a.onnx", "deep/er/c.ONNX", "deep/notes.txt"):
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"")
@@ -362,7 +362,7 @@ class TestCheck:
         self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(folder.parent)
-        onnxpad_runs("check", folder / "b.onnx", folder, folder, folder.name)
+        onnxpad_runs("check", folder / "b.onnx", folder / "*.onnx", folder, folder.name)
         assert self.asked(api, folder) == ["b.onnx", "a.onnx", "deep/er/c.ONNX"]
 
     def test_errors_come_first_and_what_stays_is_listed_when_asked_for(

@@ -78,9 +78,7 @@ def test_match_writes_a_model_that_gives_the_outputs(port: Path) -> None:
     again = port.with_name("again.onnx")  # what matches already is copied
     assert onnxpad_runs("match", target, "--reference", REFERENCE, "-o", again).exit_code == 0
     assert again.read_bytes() == target.read_bytes()
-    found = as_json(
-        "match", port, *("--reference", REFERENCE) * 2
-    )  # without a name nothing is written
+    found = as_json("match", port, *("--reference", REFERENCE) * 2)  # which writes nothing
     assert names(port.parent) == {"net.onnx", "out.onnx", "again.onnx"}
     assert (found["outcome"], found["convention"]) == ("matched", "tensorflow")
     assert [change["attributes"] for change in found["changes"]] == [{"pads": [0, 0, 1, 1]}]
@@ -303,7 +301,7 @@ def test_rules_and_words() -> None:
     assert re.findall(r"^(finite data|guarded|PAD204)", text, re.M) == [
         "PAD204", "finite data", "guarded",
     ]  # fmt: skip
-    for words in (("PAD101", "PAD999"), ("guarded", "gaurded"), ("Fload16",)):
+    for words in (("PAD101", "PAD999"), ("guarded", "gaurded"), ("Fload16",), ("",)):
         refused("rule", *words, told=f"'{words[-1]}'")
 
 

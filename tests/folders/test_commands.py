@@ -128,9 +128,11 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
     assert told("check", "in", "--jobs", 2, "--dim", "n=8")[0] == 1
     assert told("validate", "in", "out", "--dim", "n=8")[0] == 0
     shutil.rmtree("out")
-    ran = onnxpad_runs("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "k=8")
+    ran = onnxpad_runs("fix", "in", "-o", "out", "--dim", "m=8", "--dim", "z=8")
     assert (ran.exit_code, ran.stdout, Path("out").exists()) == (2, "", False)
-    assert ran.stderr == "error: none of 4 models: there is no dimension 'k'; there is 'n', 'm'\n"
+    assert ran.stderr == "error: none of 4 models: there is no dimension 'z'; there is 'n', 'm'\n"
+    odd = ("--dim", "n=7", "--shape", "x=1,2,8,8")  # which contradict each other in one of two
+    assert "other" in onnxpad_runs("check", "in/open.onnx", "in/other.onnx", *odd).stdout
     code, lines = told("fix", "in", "-o", "out", "--dim", "n=8", "--dim", "m=x")
     assert (code, lines) == (2, [])
     onnx.save(one(SAME, inputs="float[1, 2, ?, ?] x", initializers=W), "in/other.onnx")

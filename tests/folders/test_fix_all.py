@@ -44,7 +44,9 @@ ALL = {"in/a/damaged.ONNX": "unreadable", "in/a/same.onnx": "fixed", "in/plain.o
 
 
 def test_a_tree_is_mirrored() -> None:
-    found = [*onnxpad.fix_all("in", output="out")]
+    seen: list[Any] = []
+    found = [*onnxpad.fix_all("in", output="out", progress=lambda *now: seen.append(now[1:]))]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
     assert {each.path: each.outcome for each in found} == ALL
     assert all(len(repr(each)) < 220 and each.line[:9] in repr(each) for each in found)
     assert files("out") == ["out/a/same.onnx", "out/plain.onnx"]

@@ -77,6 +77,7 @@ def given(ir: int = 8) -> Graph:
                     two = Constant <value_int = 2> () u = Add (own, fed) }},
                 else_branch = e () => (float v) {{ v = Add (x, sparse) }}> }}"""
     )
+    proto.graph.input[1].type.tensor_type.shape.dim.add(dim_value=-1)  # as some exporters do
     proto.graph.sparse_initializer.append(helper.make_sparse_tensor(
         helper.make_tensor("sparse", FLOAT, [1], [3.0]), helper.make_tensor("i", INT64, [1], [2]),
         [6],
@@ -94,7 +95,7 @@ def given(ir: int = 8) -> Graph:
 GIVEN: list[tuple[str, Known]] = [
     ("fed", (Declared(FLOAT, (2,)), None)),
     ("own", (Declared(FLOAT, (2,)), [3, 4])),
-    ("x", (Declared(FLOAT, ("n",)), None)),
+    ("x", (Declared(FLOAT, ("n", None)), None)),
     ("sparse", (None, None)),
     ("part", (Declared(FLOAT, (2,)), None)),
     ("outside", (Declared(FLOAT, (3,)), None)),
@@ -147,7 +148,8 @@ def test_a_constant_that_a_call_of_a_function_gives() -> None:
         """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
         g (float[1] x) => (float[1] y) { y = local.F <v = 3> (x) }
         <domain: "local", opset_import: ["" : 17]> F <v> (a) => (b) {
-            n = Constant <value_int: int = @v> () b = Add (a, n) }"""
+            n = Constant <value: tensor = @v> () b = Add (a, n) }"""
     )
+    proto.functions[0].node[0].attribute[0].t.CopyFrom(TENSOR)  # as nothing writes it
     (function,) = Graph.from_proto(proto).model.functions
     assert known(function, "n") == (None, None)

@@ -327,6 +327,19 @@ class TestEditing:
         with pytest.raises(TypeError):
             graph.set_attribute(node, "new", node.attrs["then_branch"])
 
+    def test_what_is_removed_runs_and_reads_no_more(self) -> None:
+        text = IF.replace("Identity (f)", "Neg (p) p = Exp (f)")
+        graph = Graph.from_proto(onnx.parser.parse_model(text))
+        then, other = graph.inside()
+        then.set_input(named(then, "conv"), 0, then.capture("x"))
+        assert graph.sweep()
+        assert "p" not in graph.tensors  # the other branch has its own
+        other.set_input(next(other.nodes), 0, other.capture("x"))
+        graph.set_input(named(graph, "last"), 0, graph.tensor("x"))
+        graph.remove(named(graph, "if"))
+        assert graph.running() == []
+        assert graph.sweep() == ("If 'if' > else_branch > Exp '<p>'", "first")
+
     def test_a_tensor_of_a_graph_around_is_captured_by_all_in_between(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Neg (x)\n    [if]", 1)
         graph = Graph.from_proto(checked(text))

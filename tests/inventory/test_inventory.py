@@ -115,7 +115,7 @@ def test_a_model_that_check_cannot_read() -> None:
         ([], []), (["first"], [0]), (["f?rst"], [0, 1]), (["f*"], [0, 1]), (["?????"], [0, 1]),
         (["la[s]*"], [2]), (["y", "x"], [0, 2]), (["first", "first", "f*"], [0, 1]),
         (["*"], [0, 1, 2]), (["frist"], None), (["first", "F*"], None), (["q"], None),
-        (["?"], None),
+        (["?"], None), ([""], None),
     ],
 )  # fmt: skip
 def test_sites_by_name_and_pattern_in_file_order(
@@ -123,7 +123,7 @@ def test_sites_by_name_and_pattern_in_file_order(
 ) -> None:
     """Names that look like patterns; None where one that is asked for is no site's."""
     pool = "MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]>"
-    model = of(f"a = {pool} (x) b = {pool} (a) y = {pool} (b)")
+    model = of(f'a, "" = {pool} (x) b = {pool} (a) y = {pool} (b)')
     for each, name in zip(model.graph.node, ("first", "f?rst", "la[s]t"), strict=True):
         each.name = name
     found = onnxpad.show(model).sites
@@ -153,14 +153,11 @@ def test_what_is_hidden_is_not_held_against_an_operator(
         return Graph.from_proto(one(conv, initializers=W))
 
     known, hidden = "Relu", "vendor.Odd"
+    asked = {"known": (known, known), "after": (known, hidden), "before": (hidden, known)}
     found = [
         name
-        for name, ops in (
-            ("known", (known, known)),
-            ("after", (known, hidden)),
-            ("before", (hidden, known)),
-        )
-        if padding_differences(graph(before, ops[0]), graph(after, ops[1]))
+        for name, (ours, theirs) in asked.items()
+        if padding_differences(graph(before, ours), graph(after, theirs))
     ]
     assert (", ".join(found) or "no") == expected
 

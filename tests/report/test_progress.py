@@ -32,10 +32,11 @@ def test_a_line_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     with progress_bar() as counting:
         assert counting is not None
-        for name in ("x" * 100, "\u7573" * 100):
-            counting(name, 30, 120)
+        for name, total in (("open", 0), ("x" * 100, 120), ("\u7573" * 100, 120)):
+            counting(name, 30, total)
             while name[:4] not in shown.getvalue().rpartition("\r")[2]:
                 pass
+    assert "] 30 0:00:0" in shown.getvalue()
     *_, line, end = shown.getvalue().split("\r\x1b[2K")
     assert end == ""
     assert sum(1 + (each == "\u7573") for each in line) < 60

@@ -8,6 +8,7 @@ import pytest
 import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.graph import counts_of
+from onnxpad.report import Outcome
 from onnxpad.rewrite import next_option
 from onnxpad.rewrite.run import Run
 from tests.rewrite.test_advice import COMPUTED, net
@@ -46,16 +47,19 @@ def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_pa
     assert found.before != found.after
 
 
-@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("case", ["fails", "gains nothing", "is of a wrong result"])
 def test_an_option_that_fails_or_gains_nothing_is_not_told(
-    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+    monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     class Trial(Run):
         def edit(self) -> list[Any]:
-            if fails:
+            if case == "fails":
                 raise UsageError("it does not run")
             return []
 
     result = onnxpad.fix(net(COMPUTED), validate=False)
-    monkeypatch.setattr(next_option, "Run", Trial)
+    if case == "is of a wrong result":
+        monkeypatch.setattr(onnxpad.FixResult, "outcome", Outcome.INVALID)
+    else:
+        monkeypatch.setattr(next_option, "Run", Trial)
     assert result.next is None

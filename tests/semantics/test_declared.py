@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.declared import Row
+from onnxpad.declared import Row, functions_of
 from onnxpad.errors import UsageError
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption, Change
@@ -37,6 +37,14 @@ def own(like: Any = "Conv", **given: Any) -> Row:
 def test_a_row_that_contradicts_itself(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         own(**given)
+
+
+def test_a_body_that_runs_itself_is_added_once() -> None:
+    head = '<domain: "com.acme", opset_import: ["" : 17, "com.acme" : 3]>'
+    body = onnx.parser.parse_function(f"{head} Own (x) => (y) {{ y = com.acme.Own (x) }}")
+    with onnxpad.registered(own(body=body)):
+        (found,) = functions_of([("com.acme", "Own")], 18)
+    assert [each.version for each in found.opset_import] == [18, 3]
 
 
 def test_the_limit_of_a_row_is_asked_with_plain_attributes() -> None:
@@ -183,7 +191,7 @@ def test_a_zero_point_channels_and_versions() -> None:
     with onnxpad.registered(own(versions={2, 3})):
         changed = [onnxpad.fix(acme(FOLDED, version=version)).changed for version in (3, 1)]
         assert changed == [True, False]
-    with onnxpad.registered(own("MaxPool")):  # a function of the model is not what is declared
+    with onnxpad.registered(own()):  # a function of the model is not what is declared
         assert not onnxpad.fix(acme(FOLDED, functions=CONV)).changed
 
 

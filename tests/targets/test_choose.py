@@ -531,6 +531,7 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     gains = onnxpad.fix(before, target=npu, validate=False).next
     assert gains is not None
     assert (gains.option, gains.taken) == ("--dim h=224 --dim w=224", 1)
+    assert gains.gain.endswith("other sizes too")
     assert not onnxpad.fix(before, target=npu, validate=False, **gains.keywords).findings
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
