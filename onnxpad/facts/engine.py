@@ -456,7 +456,8 @@ def _computed_by(analysis: Analysis, node: Node) -> list[PassedFacts]:
     bodies = list(graph.bodies(node))
     if node.op == "Loop":
         return list(passed_to_body(bodies[0], analysis).values())
-    return list(map(common, *(_results(body, analysis, {}) for body in bodies)))
+    results = [_results(body, analysis, {}) for body in bodies]
+    return list(map(common, *results)) if len(results) == 2 else []
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from onnxpad import check
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
@@ -82,14 +83,14 @@ def test_a_pad_of_every_form(told: str, body: str, opset: str) -> None:
     assert str(read("Pad (x, p, minus)").value) == "-0.0"
 
 
-@each_row(
-    ("body", "opset"),
-    [
-        *rows_below(ROWS, "a Pad that is refused"),
-        ("ConvTranspose (p, w)", "17"),
-        ("MaxPool <kernel_shape = [2, 2], ceil_mode = 0.5> (x)", "17"),
-    ],
-)
+def test_a_window_without_a_result_is_malformed() -> None:
+    model = parsed(f"g ({INPUTS}) => () {{ y = com.microsoft.FusedConv (x, w) }}")
+    model.graph.node[0].ClearField("output")
+    with pytest.raises(ModelError):
+        check(model)
+
+
+@each_row(("body", "opset"), rows_below(ROWS, "a Pad or a window that is refused"))
 def test_what_is_refused(body: str, opset: str) -> None:
     with pytest.raises((ModelError, UnreadError)):
         read(body, int(opset))
