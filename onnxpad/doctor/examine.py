@@ -59,7 +59,7 @@ class Driver(Struct, frozen=True):
     @property
     def present(self) -> bool:
         """Whether there is any trace of it."""
-        return bool(self.version or self.devices or self.library)
+        return bool(self.devices or self.library)
 
 
 class Problem(Struct, frozen=True):

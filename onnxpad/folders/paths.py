@@ -56,7 +56,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
 
 def partners(old: Path, new: Path) -> dict[Path, Path]:
     """The models of two folders by their place; or two models. The second may not be there."""
-    if not (old.is_dir() or new.is_dir()):
+    if not old.is_dir():
         return {old: new}
     olds, news = ({*models_in([folder]).values()} for folder in (old, new))
     pairs = {each: (old / each, new / each) for each in sorted(olds | news)}

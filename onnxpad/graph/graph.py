@@ -913,16 +913,13 @@ class Graph:
         return (step[1:] for step in steps if step[0] is Graph._become)
 
     def differs(self, touched: Touched) -> bool:
-        """Whether a touched node of this graph is another one than before the edits, or gone."""
-        return touched.node.state != touched.was or not touched.node.alive
+        """Whether a touched node of this graph is another one than before the edits."""
+        return touched.node.state != touched.was
 
     def touched_elsewhere(self, mark: int) -> Sequence[Touched]:
-        """The nodes of other graphs that edits since a mark touched, but for bodies in this one."""
-        return [
-            Touched(node, was)
-            for graph, node, _, was in self._changes(mark)
-            if graph is not self and graph.owner_in(self) is None
-        ]
+        """The nodes of other graphs, bodies included, that edits since a mark touched."""
+        changes = self._changes(mark)
+        return [Touched(node, was) for graph, node, _, was in changes if graph is not self]
 
     # Saving
 

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -286,9 +285,8 @@ def edited_section(graph: AnyGraph) -> Edited:
 
 
 def lacks_elements(tensor: onnx.TensorProto) -> bool:
-    """Whether the elements of a tensor were stripped, or are in another file."""
-    held = any(field.name in ELEMENTS for field, _ in tensor.ListFields())
-    return not held and prod(tensor.dims) > 0
+    """Whether a tensor has none here: they were stripped, are in another file, or it is empty."""
+    return not any(field.name in ELEMENTS for field, _ in tensor.ListFields())
 
 
 def differences(graph: AnyGraph) -> Differences:

@@ -61,6 +61,8 @@ def test_what_needs_no_change_comes_back_and_a_path_is_saved(tmp_path: Path) -> 
         again = onnxpad.fix(onnxpad.fix(KINDS[kind](), validate=False).as_same_kind())
         assert not again.changed
         assert not onnxpad.check(again.as_same_kind(), ignore="PAD6").findings
+    odd = onnx.ModelProto.FromString(RAW.replace(b"\x12\x01g", b"\x12\x01\xff"))
+    assert onnxpad.fix(odd, validate=False).name == r"\xff"
     fixed = onnxpad.fix(RAW, validate=False).as_same_kind()
     assert onnxpad.fix(fixed).as_same_kind() == fixed
     path = tmp_path / "net.onnx"

@@ -275,9 +275,7 @@ class TestQuiet:
 
 
 class TestLoop:
-    def test_the_command_that_a_check_of_a_folder_names_leaves_nothing(
-        self, tmp_path: Path
-    ) -> None:
+    def test_the_command_that_a_check_names_leaves_nothing(self, tmp_path: Path) -> None:
         for name in ("zeropad_opset10", "conv1d_keras"):
             copy = tmp_path / f"{name}.onnx"
             copy.write_bytes((MODELS / f"{name}.onnx").read_bytes())

@@ -29,6 +29,10 @@ def behave(model: Path, other: Path | None, log: Path | None = None) -> Any:
             time.sleep(60)
         case "defect":
             raise ValueError("a defect")
+        case "silent":
+            raise ValueError
+        case "odd":
+            raise OSError("of no system")
         case "changes":
             model.write_text("changed")
         case "model":

@@ -150,6 +150,8 @@ def test_patterns_and_repeated_names() -> None:
     found = models_in([Path("in/**/*.onnx")])
     assert found == {same: Path("a/same.onnx"), plain: Path("plain.onnx")}
     assert len(models_in([plain, Path("in"), Path("in").absolute(), Path("in/a")])) == 3
+    Path("in/a").rename("in/a.fixed.onnx")  # a folder is no result
+    assert len(models_in([plain, Path("in/a.fixed.onnx")])) == 3
     Path("in/[1].onnx").write_bytes(b"")
     assert [*models_in([Path("in/[1].onnx")])] == [Path("in/[1].onnx")]
 

@@ -37,6 +37,8 @@ def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
         ("end", 2, "crashed", "its process ended (3)"),
         ("late", 2, "over the time limit", "took over 5.0 s"),
         ("defect", 70, "internal error", "a defect"),
+        ("silent", 70, "internal error", "ValueError"),
+        ("odd", 2, "system error", "of no system"),
         ("model", 2, "unreadable", "is damaged"),
         ("system", 2, "system error", "system/x: No such file or directory"),
     ],

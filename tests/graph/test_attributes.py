@@ -51,6 +51,8 @@ def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
 def test_what_no_attribute_holds(value: object) -> None:
     with pytest.raises(TypeError, match=r"^no attribute holds "):
         nodes.normal_value(value)
+    empty = AttributeProto(type=AttributeProto.GRAPH)  # of a file that is damaged
+    assert not nodes.is_of(empty, AttributeProto.GRAPH)
 
 
 @each_row(

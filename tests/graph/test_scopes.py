@@ -133,13 +133,9 @@ class TestReading:
         assert not graph.model.changed
         assert graph.model.to_bytes() == raw
 
-    def test_a_function_without_a_known_default_operator_set_has_no_standard_operators(
-        self,
-    ) -> None:
+    def test_a_function_of_no_known_opset_has_no_standard_operators(self) -> None:
         for version in ("", '"" : 999', '"g" : 1'):
-            text = FUNCTION.replace(
-                'opset_import: ["" : 17]> blur', f"opset_import: [{version}]> blur"
-            )
+            text = FUNCTION.replace('["" : 17]> blur', f"[{version}]> blur")
             function = Graph.from_proto(onnx.parser.parse_model(text)).model.functions[0]
             assert function.opset == 0
             assert not any(map(function.is_standard, function.nodes))
@@ -291,9 +287,7 @@ class TestEditing:
             (IN_FUNCTION, "f::blur > If '<y>' > then_branch", {""}),
         ],
     )
-    def test_what_runs_an_edited_graph_is_touched(
-        self, text: str, place: str, touched: set[str]
-    ) -> None:
+    def test_what_runs_an_edit_is_touched(self, text: str, place: str, touched: set[str]) -> None:
         graph = Graph.from_proto(checked(text))
         scope = scopes(graph)[place]
         for node in graph.nodes:

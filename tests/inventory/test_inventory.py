@@ -176,9 +176,7 @@ def test_totals_are_kept(which: str | int) -> None:
     """Of exported models, and of random ones with several `Pad`s upstream and steps between."""
 
     def totals(model: Path | onnx.ModelProto) -> dict[object, tuple[int, ...] | None]:
-        found = [
-            each for each in onnxpad.show(model).sites if each.kind in {"window", "transposed"}
-        ]
+        found = [e for e in onnxpad.show(model).sites if e.kind in {"window", "transposed"}]
         names = Counter((site.node, site.op_type) for site in found)
         return {key: each.pads for each in found if names[key := (each.node, each.op_type)] == 1}
 

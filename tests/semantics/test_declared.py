@@ -133,7 +133,6 @@ def is_probed(change: Change) -> bool:
         (own("MaxPool", body=MAXIMUM), f"com.acme.Own {POOL[:-1]}{{}}> ({{}})", ", low"),
         (own("AveragePool", body=AVERAGE), f"com.acme.Own {POOL[:-1]}{{}}> ({{}})", ""),
     ],
-    ids=["conv", "maximum", "average"],
 )
 def test_padding_is_folded_split_and_resolved(row: Row, operator: str, fill: str) -> None:
     finite = (Assumption.FINITE_DATA,) if fill else ()
