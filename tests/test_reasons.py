@@ -15,7 +15,7 @@ ELSEWHERE: Final = frozenset({
     "amounts-in-file", "convention-told", "declared-limit", "differs",
     "differs-optimised", "framework-convention", "joins-neighbours", "kernel-crashes",
     "kernel-unknown", "not-chosen", "own-rule", "pass-raised", "probe-differs", "rank-unknown",
-    "rounding-differs", "size-misinferred", "stops", "stops-optimised", "target", "without-end",
+    "rounding-differs", "stops", "stops-optimised", "target", "without-end",
     "wrong-declaration",
 })  # fmt: skip
 """Reasons that take a file, a target, a rule of one's own, or a runtime that does otherwise."""
