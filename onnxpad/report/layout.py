@@ -45,18 +45,17 @@ def unmarked(text: str) -> str:
     return _COLOURS.sub("", text)
 
 
-def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
+def wrapped(text: str, width: int | None, first: str, rest: str) -> list[str]:
     """Lines of at most `width` cells, as far as words are not longer; None for one line.
 
-    `first` stands before the first, `rest` before the others, by default as many spaces. Each word
-    of a marked text is marked, so that a mark never goes over the end of a line.
+    `first` stands before the first, `rest` before the others. Each word of a marked text is marked,
+    so that a mark never goes over the end of a line.
 
-    >>> wrapped("pads that the operator has", 16, "  Conv  ")
+    >>> wrapped("pads that the operator has", 16, "  Conv  ", " " * 8)
     ['  Conv  pads', '        that the', '        operator', '        has']
     """
     if width is None:
         return [(first + text).replace(UNBREAKABLE, " ")]
-    rest = " " * len(unmarked(first)) if rest is None else rest
     text = MARKED.sub(lambda it: " ".join(marked(e, ROLES[it[1]]) for e in it[2].split(" ")), text)
     lines, line, begin = list[str](), first, True
     for word in text.split(" "):

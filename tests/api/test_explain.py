@@ -128,6 +128,8 @@ def test_a_transposed_convolution_crops_what_a_slice_behind_it_crops() -> None:
     more = ", int64[2] s = {0, 1}, int64[2] e = {-2, 99}, int64[2] a = {2, 3}"
     up = "ConvTranspose <pads = [1, 0, 0, 0]> (x, v)"
     assert own_of(f"[c] t = {up} y = Slice (t, s, e, a)", f"{more}, {UP}") == ((1, 2), (1, 0))
+    nodes = f"a = Pad (x, p, zero) [c] y = {up.replace('x', 'a')}"
+    assert own_of(nodes, f", {UP}") == ((1, 0), (0, 0))  # a Pad in front is no crop
 
 
 @each_row(

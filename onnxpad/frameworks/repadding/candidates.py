@@ -190,6 +190,8 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):
         found.setdefault(_key(site, candidate.padding), candidate)
+    for name, padding in whole.items():  # Keras's VALID appends where the extent is below a stride
+        found.setdefault(_key(site, padding), Candidate(name, padding, LESS))
     keys = [*found]
     return [*found.values()], {n: keys.index(_key(site, each)) for n, each in whole.items()}
 

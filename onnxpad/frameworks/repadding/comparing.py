@@ -118,8 +118,8 @@ def trial(wanted: Wanted, found: Found, closeness: Closeness) -> Trial:
     parts = [each.missing for each in gaps if each.missing is not None]
     if off or len(parts) < len(gaps):
         return Trial(solved, off, 0.0 if solved else math.inf, None, greatest)
-    error, most = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps)), _MOST // len(parts)
-    some = [part[:: max(1, -(-part.size // max(1, most)))] for part in parts]
+    error = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps))
+    some = [part[:: max(1, -(-part.size * len(parts) // _MOST))] for part in parts]
     missing = np.concatenate([part / math.sqrt(part.size) for part in some])
     return Trial(solved, 0.0, error, missing, greatest)
 

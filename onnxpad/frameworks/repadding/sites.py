@@ -69,11 +69,9 @@ def write(graph: Graph, site: Site, padding: Padding) -> None:
 def settled(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) -> Padding:
     """A padding as attributes tell it in an opset, and the runtime runs it, at these sizes.
 
-    Unknown sizes are none. SAME stays where it depends on an open size; onnxruntime refuses it with
-    dilations. Older opsets have pools without ceil_mode.
+    SAME stays where it depends on an open size; onnxruntime refuses it with dilations. Older opsets
+    have pools without ceil_mode.
     """
-    if not sizes:
-        return padding
     if padding.ceil and opset < site.row.since("ceil_mode") and not padding.counted:
         return replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
     known = [*zip(site.known_sizes, site.windows, strict=True)]

@@ -30,6 +30,10 @@ TRANSPOSED = (
     f"{X} {GIVEN} {{ y = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1],"
     " output_padding = [1, 0]> (x, v, b) }"
 )
+FLAT = (
+    f"{X} <float[2, 1, 3, 1] v = {{3, 1, 2, 5, 1, 4}}> {{ y = ConvTranspose <strides = [2, 3],"
+    " output_padding = [0, 1]> (x, v) }"
+)
 QUANTISED = (
     f"{X.replace('float', 'uint8')} <int8[3, 2, 3, 4] w = {{{WEIGHTS}}}, float s = {{0.5}},"
     " uint8 z = {7}, int8 k = {0}> { y = QLinearConv <strides = [2, 1], pads = [1, 1, 1, 2]>"
@@ -52,6 +56,7 @@ CASES = {
     "average, counted": (f"{X} {{ y = AveragePool {POOL}, count_include_pad = 1> (x) }}", 19),
     "power pool": (f"{X} {{ y = LpPool {POOL}, p = 2> (x) }}", 18),
     "transposed": (TRANSPOSED, 17),
+    "transposed, flat": (FLAT, 17),
     "quantised": (QUANTISED, 17),
     "integers": (INTEGERS, 17),
 }
