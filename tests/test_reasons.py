@@ -15,10 +15,10 @@ ELSEWHERE: Final = frozenset({
     "amounts-in-file", "convention-told", "declared-limit", "differs",
     "differs-optimised", "framework-convention", "joins-neighbours", "kernel-crashes",
     "kernel-unknown", "not-chosen", "own-rule", "pass-raised", "probe-differs", "rank-unknown",
-    "rounding-differs", "stops", "stops-optimised", "target", "without-end",
+    "rounding-differs", "stops", "stops-optimised", "without-end",
     "wrong-declaration",
 })  # fmt: skip
-"""Reasons that take a file, a target, a rule of one's own, or a runtime that does otherwise."""
+"""Reasons that take a file, a rule of one's own, or a runtime that does otherwise."""
 NAMED, PROBED, DATA = Assumption.DECLARED, Assumption.NOT_PROBED, Assumption.FINITE_DATA
 
 

@@ -130,7 +130,6 @@ class Run:
         self._editors: list[Editor] = []
         self._total = 0
         self._is_deciding = False
-        self._closed: dict[int, str] = {}
         self._given = contexts
         self.left: Sequence[Context] = ()
         self._each: tuple[Mapping[str, Wanted] | None, Wanted | None] = None, None
@@ -218,7 +217,6 @@ class Run:
         rewriting = [kind for kind in self._passes if kind.rewrites]
         while True:
             known, self._given = self._given or self.analysed(), ()
-            self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
             self._editors = [Editor(each, self.probe) for each in known]
             self.limits = known[0].domains[-1].domain.to_draw(self.graph)
             if self._progress is not None:
@@ -266,7 +264,6 @@ class Run:
         found = contexts(self.graph, self.options, self.domain, known)
         for context in found:
             context.write_each(*self._each)
-            context.closed = context.closed or self._closed.get(context.graph.offset, "")
         return found
 
     def _changes_exposing_pads(self) -> dict[Key, Reason]:

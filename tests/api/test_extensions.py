@@ -207,20 +207,24 @@ def test_what_reads_a_tensor_reads_the_one_that_takes_its_place() -> None:
     class Anew(Own):
         def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
             graph, node = context.graph, match.plan
-            for each in [each for each in graph.nodes if each.op == "Neg"]:
-                graph.remove(each)  # a reader
+            for each in [each for each in graph.nodes if each.op in {"Neg", "Abs"}]:  # readers
+                if each.op == "Neg":
+                    graph.remove(each)
+                else:
+                    graph.set_input(each, 0, node.inputs[0])
             return graph.insert("Conv", node.inputs, node.attrs, before=node, name="seen")
 
-    body = "a = Conv (x, w) n = Neg (a) o = Newest (a) y = Relu <deep = 1> (a)"  # as they came
+    body = "a = Conv (x, w) n = Neg (a) m = Abs (a) o = Newest (a) y = Relu <deep = 1> (a)"
     with onnxpad.registered(Anew):
         assert "Anew" in catalogue()["ACME900"].text
-        (change,) = onnxpad.fix(one(body, initializers=W), validate=False).changes
+        result = onnxpad.fix(one(body, initializers=W), validate=False)
         (undone,) = onnxpad.fix(one("y = Conv (x, w)", initializers=W)).undone
         body = "t () => (float[] u) { u = Relu (a) }"
         inner = one(f"a = Conv (x, w) y = If (c) <then_branch = {body}, else_branch = {body}>",
                     inputs="float[1, 2, 9, 8] x, bool c", initializers=W)  # fmt: skip
         (held,) = onnxpad.fix(inner, select="ACME", validate=False).undone
-    assert change.removed == ("<a>",)
+    assert [change.removed for change in result.changes] == [("<a>",)]
+    assert result.model.graph.node[1].input == ["x"]
     assert "place of 'y', which is an output" in undone.reason
     assert "place of 'a', which is an output, or a body reads it" in held.reason
 

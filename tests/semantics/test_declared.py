@@ -216,6 +216,17 @@ def test_a_limit_is_part_of_the_proof() -> None:
     assert (undone.code, undone.reason_code) == ("ACME001", "not-certified")
 
 
+def test_no_same_of_a_limited_operator_stands_for_a_computed_pad() -> None:
+    body = "s = Shape <start = 2> (x) m = Mod (s, two) c = Concat <axis = 0> (none, m, none, one)"
+    open_ = acme(f"{body} a = Pad (x, c) y = com.acme.Own <strides = [2, 2]> (a, w)",
+                 "float[1, 2, h, v] x",
+                 "int64[1] two = {2}, int64[2] one = {1, 1}, int64[2] none = {0, 0}")  # fmt: skip
+    for limit, code in ((None, "PAD501"), (lambda pads, attributes: "", "PAD205")):
+        with onnxpad.registered(own(limit=limit)):
+            found = onnxpad.check(open_, dynamic="auto-pad").findings
+        assert code in {each.code for each in found}
+
+
 def test_the_probe_of_a_body_finds_a_wrong_declaration() -> None:
     """Also of one that calls another, which a validation runs with it."""
     inner = MAXIMUM.replace("com.acme", "com.other")
