@@ -139,7 +139,7 @@ class Side(Reader):
 
     def _content(self, tensor: Tensor) -> Term | None:
         """The term of a small tensor of integers, as they are computed from open sizes."""
-        value = self.analysis.value(tensor) if tensor.name else None
+        value = self.analysis.value(tensor)
         if value is None or value.dtype not in INTEGERS or Unknown in map(type, value.flat):
             return None
         return self.terms.make(Applied(("content", value.dtype, value.data.shape, *value.flat)))

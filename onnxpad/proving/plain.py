@@ -198,7 +198,7 @@ class Plain:
             while each and not each[-1]:
                 each.pop()
         domain, held = normal_domain(node.domain), constant_of(node)
-        if not domain and held is not None:
+        if held is not None:  # of any domain, as onnxruntime has it
             names[outputs[0]] = self._constants.of(held, self._folder)
             return
         is_if = not domain and node.op_type == "If"
@@ -214,7 +214,7 @@ class Plain:
         new = NodeProto(op_type=node.op_type, domain=domain, input=read)
         new.name = node.name or f"<{next(filter(None, outputs), node.op_type)}>"
         new.attribute.extend(self._attributes(node, names))
-        if not domain and len(outputs) == 1 and (same := self._same(new)):
+        if not domain and (same := self._same(new)):
             names[outputs[0]] = same
             return
         is_told = all(map(self._constants.proto, filter(None, read)))

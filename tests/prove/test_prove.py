@@ -100,6 +100,9 @@ def test_other_opsets_are_compared_where_they_say_the_same() -> None:
     assert onnxpad.prove(*models).verdict.verdict == "refuted"
     models = [at(n, "r = Relu (x) a = Add (r, x) y = MatMul (a, x)") for n in (13, 17)]
     assert decide(*models, runs=False).verdict == "proved"
+    text = '<ir_version: 8, opset_import: ["own": {}]> g (float x) => (float y) {{ y = own.F (x) }}'
+    models = [parsed(text.format(n)) for n in (1, 2)]
+    assert decide(*models, runs=False).verdict == "undecided"
 
 
 def test_a_sparse_initializer_is_a_dense_one() -> None:
