@@ -170,7 +170,7 @@ class Configured(Struct, frozen=True):
     options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
 
 
-_LIST = list[str] | None
+_LIST = list[str]
 TYPED: Mapping[str, Typed] = {
     "style": Typed(
         "Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
@@ -208,7 +208,7 @@ TYPED: Mapping[str, Typed] = {
         "one computes. Without it such padding stays. Or take initializers that are also "
         "inputs as constants, or dimensions of the same name to have the same size (names).",
         "--trust",
-        Trust | None,
+        Trust,
     ),
     "strict": Typed("Refuse rewrites that rest on an assumption.", "--strict"),
     "select": Typed(

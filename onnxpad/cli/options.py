@@ -9,8 +9,8 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import NoneType, SimpleNamespace
-from typing import Annotated, Any, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
@@ -36,11 +36,6 @@ def path(text: str) -> Path:
 
 def _told(help_text: str, kind: Any, metavar: str | None = None, option: str = "") -> Typed:
     return Typed(help_text, option, kind, metavar)
-
-
-def _plain(told: Typed) -> Any:
-    """The type of what is typed for it."""
-    return get_args(told.kind)[0] if NoneType in get_args(told.kind) else told.kind
 
 
 def _numbers(help_text: str) -> Typed:
@@ -146,7 +141,7 @@ _SINGLE = {
     name: (each.option or f"--{name.replace('_', '-')}").split()[0]
     for group, rows in _TABLE.items()
     for name, each in rows.items()
-    if group and _plain(each) not in {bool, _LIST, list[Path]}
+    if group and each.kind not in {bool, bool | None, _LIST, list[Path]}
 }
 """The options that do not repeat, as they are typed."""
 CHOSEN = ("select", "ignore")
@@ -232,7 +227,7 @@ def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.
         said = typer.Argument(**how)
     is_flag = told.kind is bool
     default = inspect.Parameter.empty if is_needed else False if is_flag else None
-    kind = list[_plain(told)] if name in _SINGLE else told.kind  # type: ignore[misc]
+    kind: Any = list[told.kind] if name in _SINGLE else told.kind  # type: ignore[name-defined]
     kind = kind if is_needed or is_flag else kind | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, said]
