@@ -208,11 +208,6 @@ class FixReport(Noted, frozen=True):
         return Outcome.FIXABLE if self.delivery.check else Outcome.FIXED
 
     @property
-    def staying(self) -> tuple[Finding, ...]:
-        """The findings on padding that stays as it is."""
-        return self.findings
-
-    @property
     def untaken(self) -> tuple[Finding, ...]:
         """The padding that is left and that a target asked for computes wrongly, or rejects."""
         return tuple(each for each in self.findings if each.code in UNTAKEN)

@@ -197,6 +197,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
     pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
     pads = _side(pairs)
+    read = [op.data, *(step.inputs[0] for path in site.front.pads for step in path)]
     of_same = [each.extent // 2 for each in site.windows if not site.is_transposed]  # at most
     sides = [
         (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
@@ -220,7 +221,7 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
         "silent": not op.pads_written,
         "sized": all(isinstance(size, int) for size in site.sizes),
         "grouped": op.node.attrs.get("group", 1) != 1,
-        "quantised": _is_quantised(op.data, site.front),
+        "quantised": any(getattr(e.producer, "op", "") == "DequantizeLinear" for e in read),
         "onnxruntime": _departure(context, op),
     }
     if isinstance(op, TransposedOp):
@@ -284,11 +285,6 @@ def _fill(context: Context, node: Node) -> str:
     if dtype is not None and value == lowest(dtype):
         return "lowest"
     return "zero" if is_plain_zero(value) else "other"
-
-
-def _is_quantised(data: Tensor, front: Front) -> bool:
-    steps = (step.inputs[0] for path in front.pads for step in path)
-    return any(getattr(each.producer, "op", "") == "DequantizeLinear" for each in (data, *steps))
 
 
 def _departure(context: Context, op: WindowOp | TransposedOp) -> str:

@@ -46,7 +46,7 @@ def test_all_open_axes_are_named_and_what_was_asked_for_is_not_left() -> None:
         initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
     )
     result = onnxpad.fix(model, no_ceil=True, dynamic="pad", validate=False)
-    told: list[Any] = [(e.code, e.asked, e.evidence["axes"]) for e in result.staying]
+    told: list[Any] = [(e.code, e.asked, e.evidence["axes"]) for e in result.findings]
     assert told == [("PAD301", "", [2, 3]), ("PAD205", "--dynamic pad", [2, 3])]
     assert "1 padding left" in repr(result)
 

@@ -106,8 +106,8 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
         alike = [name for name, row in rows.items() if row in same]
         what = letters[same[0]] if same else "what no convention does"
-        verb = "do" if alike[1:] else "does"
-        yield f"This model computes {what}{f', as {and_list(alike)} {verb}' * bool(alike)}."
+        told = f", as {and_list(alike)} do" * bool(alike) + "es" * (len(alike) == 1)
+        yield f"This model computes {what}{told}."
 
 
 def _parting(op: Op, ours: Answer, theirs: Answer) -> str:

@@ -96,8 +96,8 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     ranged = any(each.certificate.within for each in changes)
     rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
     rests += dict.fromkeys(f"assumes {name}" for e in changes for name in e.certificate.assumptions)
-    limits = getattr(getattr(report, "proof", None), "limits", "")
-    rests += [f"holds for {limits}"] * bool(limits)
+    if limits := getattr(getattr(report, "proof", None), "limits", ""):
+        rests.append(f"holds for {limits}")
     line = line if report.exit_code == 3 else line.partition("; ")[0]  # where it begins
     if is_fix and report.exit_code == 5:
         line += f"; {shorten(report.failure.partition('; ')[0], 200, placeholder='...')}"
@@ -114,7 +114,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         perf_counter() - begin,
         (*filter(None, [delivery.written]), *delivery.data),
         warnings=(*dict.fromkeys(warnings),),
-        stays=len({e.node for e in (*getattr(report, "staying", ()), *undone)}),
+        stays=len({e.node for e in (*(report.findings if is_fix else ()), *undone)}),
         undone=len({each.node for each in undone}),
         changes=len(changes),
         rests=(*rests,),

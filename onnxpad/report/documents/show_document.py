@@ -17,8 +17,6 @@ from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, grouped, shown
 
-_DECLARES = "fix declares sizes"
-
 
 def show_document(result: ShowResult, view: View = "brief") -> Document:
     """All padding of a model as a table, or what was asked for in full; on a page in full."""
@@ -79,14 +77,14 @@ def _fate(site: PaddingSite) -> str:
     if site.fixable:
         fixable = (each for each in site.findings if each.fixable)
         is_sized = all("declares" in each.evidence for each in fixable)
-        return f"{_DECLARES if is_sized else 'fix rewrites'}{' a part' * site.stays}"
+        return f"{'fix declares sizes' if is_sized else 'fix rewrites'}{' a part' * site.stays}"
     return "stays" if site.stays else ""
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    sized = sum(_fate(each).startswith(_DECLARES) for each in sites)
+    sized = sum(_fate(each).startswith("fix declares") for each in sites)
     if result.is_checked:
         told = f"rewrites {fixable - sized:,} of these"
         told += f", declares sizes for {sized:,}" * bool(sized)

@@ -101,25 +101,24 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     told = f"{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
     yield told if run.ok else f"{differs}: {told}"
-    rows = [*dict.fromkeys(_compared(e, run) for e in seen if is_full or not e.ok or e.alignment)]
+    within = f"within {'what is allowed' if run.against == 'reference' else 'rounding'}"
+    rows = [
+        *dict.fromkeys(_compared(e, within) for e in seen if is_full or not e.ok or e.alignment)
+    ]
     yield from first_rows(["", ""], rows, None if is_full else OUTPUTS_A_RUN, "-v")
     if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
-        most_of = f"{_within(run)}, at most {next(figures(worst))} ({worst.output!r})"
+        most_of = f"{within}, at most {next(figures(worst))} ({worst.output!r})"
         how = "equal bit for bit" if worst.equal else shown(most_of)
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
 
-def _within(run: Run) -> str:
-    return "within what is allowed" if run.against == "reference" else "within rounding"
-
-
-def _compared(seen: Comparison, run: Run) -> tuple[str, str]:
-    """An output, and how it compares: equal, within rounding, or how much it differs."""
+def _compared(seen: Comparison, within: str) -> tuple[str, str]:
+    """An output, and how it compares: equal, within what is allowed, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
     told = ", ".join(figures(seen))
-    words = "equal bit for bit" if seen.equal else f"{_within(run)}{': ' if told else ''}{told}"
+    words = "equal bit for bit" if seen.equal else f"{within}{': ' if told else ''}{told}"
     if not seen.ok:
         at = f"; {told}, worst at {list(seen.worst)}" if seen.worst else ""
         words = f"{marked('differs', 'error')}: {shown(seen.detail)}{at}"
