@@ -124,9 +124,9 @@ def _unmet(asked: Asked, known: Mapping[Path, Any], models: Collection[Path]) ->
                     try:
                         require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
                     except UsageError as error:
-                        is_other = pattern == "*" or str(error).endswith("there is none")
+                        place = "dim" if pattern == "*" else f"{key} {pattern!r}"
+                        is_other = place == "dim" or str(error).endswith("there is none")
                         if not is_other or "did you mean" in str(error):
-                            place = "dim" if pattern == "*" else f"{key} {pattern!r}"
                             yield f"{path}: {place}: {error}"
 
 

@@ -78,8 +78,8 @@ def repad(asked: Asked) -> int:
 
     from onnxpad.api import repad as api
 
-    result = called(asked, api.repad, asked.model, asked.to, only=asked.only, **options)
-    result = replace(result, config=config)
+    options |= asked.some("only")
+    result = replace(called(asked, api.repad, asked.model, asked.to, **options), config=config)
     keeps = result.ok or asked.keep_invalid
     writes = keeps and (result.is_changed or asked.output is not None)
     report = saved(asked, result, target, writes=writes)
@@ -100,9 +100,8 @@ def explain(asked: Asked) -> int:
     from onnxpad.report.layout import Screen
 
     require_page(asked, asked.model)
-    options, config = options_given(asked), None
-    if asked.model is not None:
-        options, config = options_of(asked, [asked.model])[asked.model]
-    found = called(asked, api.explain, asked.model, **options, **asked.some(*_WINDOW))
-    found = replace(found, config=config)
+    own = {None: (options_given(asked), None)}
+    options, config = (options_of(asked, [asked.model]) if asked.model else own)[asked.model]
+    options |= asked.some(*_WINDOW)
+    found = replace(called(asked, api.explain, asked.model, **options), config=config)
     return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

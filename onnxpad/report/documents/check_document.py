@@ -27,7 +27,6 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
     fails = sum(len(e.failing(report.fail_on)) for e in files if report.fail_on not in [*Severity])
     said = [_severities(report) + f", {fails:,} of these fail" * bool(fails)]  # but by codes
-    said += ["--quiet lists these"] * bool(fails)
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")

@@ -33,8 +33,8 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in files)
         ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    warnings = Counter(line for each in files for line in each.warnings)
-    for line, count in () if is_full else warnings.most_common(most):
+    warnings = Counter(line for each in files if not is_full for line in each.warnings)
+    for line, count in warnings.most_common(most):
         ending += warned([line], f"{_WARNING}{counted(count, 'model')}")
     ending += configurations((each.path, each.config) for each in files)
     if report.others:

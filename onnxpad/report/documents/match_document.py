@@ -60,8 +60,7 @@ def _measured(report: MatchReport) -> Iterator[str]:
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.rivals:
-        others = few(found.rivals, 4, " or ")
-        yield f"  not decided: at the recorded sizes all padding of {others} gives the same, too"
+        yield f"  not decided: at these sizes {few(found.rivals, 4, ' or ')} gives the same"
 
 
 def _next(report: MatchReport) -> Iterator[str]:

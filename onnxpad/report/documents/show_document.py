@@ -75,8 +75,7 @@ def _fate(site: PaddingSite) -> str:
     if site.kind == "malformed":
         return "cannot be read"
     if site.fixable:
-        fixable = (each for each in site.findings if each.fixable)
-        is_sized = all("declares" in each.evidence for each in fixable)
+        is_sized = all("declares" in each.evidence for each in site.findings if each.fixable)
         return f"{'fix declares sizes' if is_sized else 'fix rewrites'}{' a part' * site.stays}"
     return "stays" if site.stays else ""
 
