@@ -87,7 +87,8 @@ def explain(
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
     elif sliding:
-        raise UsageError(f"a node has its own {' and '.join(sliding)}; leave them out")
+        told = f"a node has its own {' and '.join(sliding)}; leave them out"
+        raise UsageError(f"{told} (--dim and --shape give open sizes)")
     else:
         from onnxpad.api import kinds
         from onnxpad.api.node_question import node_question
@@ -120,6 +121,7 @@ def _of_operator(arguments: Mapping[str, object]) -> Question:
     if missing := [name for name in ("op", "size", "kernel") if name not in arguments]:
         raise UsageError(f"--{missing[0]} is missing; {_ASKED}")
     op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
+    op = "avgpool" if op == "averagepool" else op
     if op not in OPS:
         near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
         raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")

@@ -105,7 +105,7 @@ def _finding(
         report.severity if mends or report is not FALLBACK else Severity.INFO,
         context.label(node),
         str(node.op),
-        f"{form.text}; {does}; {mends} mends it" if mends else form.text,
+        f"{form.text}; {does}{f'; {_SIZES} mends it' * (mends == _SIZES)}" if mends else form.text,
         "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
         facts | helps,
         reason_code="" if mends else Reason.TARGET,

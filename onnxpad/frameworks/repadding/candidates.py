@@ -95,12 +95,6 @@ def _divided(odd: Side, site: Site) -> Padding:
     return replace(site.padding, pads=pads)
 
 
-def _half(site: Site) -> Padding | None:
-    """PyTorch's half the kernel of a transposed convolution, without its output_padding."""
-    half = _in("pytorch", "same", site) if site.is_transposed else None
-    return half and replace(half, output_padding=(0,) * len(site.windows))
-
-
 def _longer(more: int, side: str, site: Site) -> Padding | None:
     """A transposed convolution's output longer by so many elements at one end of each axis.
 
@@ -146,7 +140,6 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
     for odd in ODD.values():
         told = f"same, odd at the {odd}, as where the stride divides the size"
         yield told, partial(_divided, odd), LESS
-    yield "pytorch-half without output_padding", _half, LIKELY
     for more, end in product((-1, 1, -2, 2, -3, 3, -4, 4), ("end", "begin")):
         tier = LIKELY if more == -1 else LESS  # as without an output_padding of 1
         yield f"{more:+} elements at the {end}", partial(_longer, more, end), tier
@@ -154,7 +147,6 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
 
 _OF_TRANSPOSED = {
     "pytorch-half": "pytorch-output-padding",
-    "pytorch-half without output_padding": "pytorch-half",
 }
 """The names that conventions of transposed convolutions have in the table."""
 _IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}

@@ -385,12 +385,16 @@ class _Task:
         return torch, keras, tuple(e for e in names if e not in holds)
 
     def undecided(self, result: Matching) -> Matching:
-        """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell."""
+        """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell.
+
+        One size does not tell SAME from numbers where a window has a stride.
+        """
         axes, fed = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
         now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
         here, point = [now.get(id(site.node), site) for site in self._sites], self._point
         own, windows = [site.padding for site in here], [site.windows for site in here]
         ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
+        is_strided = any(window.stride > 1 for each in windows for window in each)
         for more in range(1, 65) if axes and result.outcome != "not matched" else ():
             larger = {e.symbol: fed[e.tensor].shape[e.axis] + more for e in axes if e.tensor in fed}
             with suppress(ValueError):  # sizes of operators that are not known
@@ -399,4 +403,6 @@ class _Task:
                 others = ((way, map(_effect, self._paddings(way), sizes, windows)) for way in ways)
                 if rivals := tuple(self._ways[way] for way, each in others if [*each] != mine):
                     return replace(result, rivals=rivals, further=larger)
+                if is_strided and not (result.further or self._given.draws[1:]):
+                    result = replace(result, further=larger)
         return result

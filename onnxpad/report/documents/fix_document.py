@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from onnxpad.errors import RUNTIME, and_list, few, without_names
 from onnxpad.finding import Change, Finding
 from onnxpad.options import Options
-from onnxpad.reasons import Reason
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
 from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Pairs, Picture, View
@@ -204,8 +203,6 @@ def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
     elif count and not report.options.targets:  # for which sizes were tried
         said = f"Next: {count:,} of these depend on open sizes; {few(map(shown, options), 3, ' ')}"
         yield marked(f"{said} gives them constant amounts", "strong")
-    if any(each.reason_code == Reason.TARGET for each in report.findings):
-        yield "A pass of your own may write what stays for a target (onnxpad docs passes)"
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
     if not is_full and (report.changes or report.findings):

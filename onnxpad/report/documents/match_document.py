@@ -59,13 +59,14 @@ def _measured(report: MatchReport) -> Iterator[str]:
     yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
-    if found.rivals:
-        yield f"  not decided: at these sizes {few(found.rivals, 4, ' or ')} gives the same"
+    if found.further:
+        others = few(found.rivals, 4, " or ") or "other numbers"
+        yield f"  not decided: at these sizes all padding as in {others} may give the same"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
     found = report.matching
-    if found.rivals or (found.outcome == "matched" and any(e.parting for e in found.changes)):
+    if found.further or (found.outcome == "matched" and any(e.parting for e in found.changes)):
         where = "a list of references" if report.delivery.in_memory else "--reference again"
         sizes = "".join(f", {shown(name)} {size}" for name, size in found.further.items())
         yield f"Next: record another size too{sizes}, to tell these apart ({where})"
