@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
@@ -66,7 +67,8 @@ class Padded(Struct, frozen=True, eq=False):
         by_zeros = case.op == "conv" or (case.op == "avgpool" and case.padding.counted)
         if pads is None or ceil or case.op == "convtranspose":
             return "none"
-        return "explicit" if by_zeros or not is_padded(self.site.padding.numbers) else "none"
+        is_own = not by_zeros and is_padded(self.site.padding.pads or ((1, 1),))
+        return "none" if is_own else "explicit"
 
     def facts(self, **further: object) -> dict[str, object]:
         """The facts that decide which conventions it fits, as data, and some further ones."""
@@ -105,7 +107,7 @@ def total_of(context: Context, site: Site) -> Padded | str:
         return "its data is empty"
     if None in site.known_sizes and max(window.stride for window in site.windows) > _MOST:
         return f"a stride above {_MOST} at an open size"
-    if isinstance(op, WindowOp) and takes_nearest(context, op):
+    if isinstance(op, WindowOp) and takes_nearest(context, op, sized=None not in site.known_sizes):
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
@@ -122,11 +124,11 @@ def total_of(context: Context, site: Site) -> Padded | str:
     return Padded(site, context, sizes, case)
 
 
-def takes_nearest(context: Context, op: WindowOp) -> bool:
+def takes_nearest(context: Context, op: WindowOp, *, sized: bool) -> bool:
     """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
     if (pad := context.sites.pad_before(op)) is None:
         return False
     with suppress(RefusalError):
-        context.sites.check_mergeable(op, pad)
+        context.sites.check_mergeable(replace(op, auto_pad="NOTSET") if sized else op, pad)
         return True
     return False
