@@ -39,7 +39,7 @@ class Assumption(enum.StrEnum):
         return member
 
     FINITE_DATA = "finite-data", "finite data"
-    NOT_PROBED = "not-probed", "the proof alone, since no runtime here runs the probe"
+    NOT_PROBED = "not-probed", "the proof alone, as no probe could be run"
     EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
     DECLARED = "declared-operator", "the user's own operators compute as declared"
     TRUSTS_SPEC = "trusts-spec", f"the specification, where {RUNTIME} computes something else"
