@@ -163,7 +163,7 @@ def intent_of(site: Site, op: Op) -> Intent:
     if fits:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
     advice = "; --shape or --dim fixes its sizes" if None in site.known_sizes else ""
-    raise AbsentError(f"its pads {pads} are those of no framework{advice}")
+    raise AbsentError(f"its pads {pads} are no framework's SAME{advice}")
 
 
 def chosen(

@@ -60,8 +60,9 @@ def _measured(report: MatchReport) -> Iterator[str]:
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.further:
-        others = few(found.rivals, 4, " or ") or "other numbers"
-        yield f"  not decided: at these sizes all padding as in {others} may give the same"
+        others = few(found.rivals, 4, " or ")
+        told = f"all padding as in {others} gives the same" if others else "SAME and numbers agree"
+        yield f"  not decided: at these sizes {told}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
