@@ -394,7 +394,7 @@ def test_validate_two_trees() -> None:
         ("validate in in --inputs x.npz", "--inputs is not for a run over many"),
         ("validate in in/open.onnx", "in/open.onnx"),
         ("fix in -o in", "in is in --output; name another folder, or --in-place"),
-        ("show in", "in is a folder; name a model (fix, check, validate take folders)"),
+        ("show in", "in is a folder; name a model (fix and check take folders, validate two)"),
         ("check in --fail-on eror", "names no code; did you mean 'error'?"),
         ("check in --fail-on error,", "'' is no severity and names no code"),
         ("fix in -o out.onnx", "out.onnx names a file; several models"),
