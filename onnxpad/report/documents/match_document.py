@@ -60,8 +60,8 @@ def _measured(report: MatchReport) -> Iterator[str]:
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
     if found.further:
-        told = found.rivals and f"all padding as in {few(found.rivals, 4, ' or ')} gives the same"
-        yield f"  not decided: at these sizes {told or 'SAME and numbers agree'}"
+        told = f"all padding as in {few(found.rivals, 4, ' or ')} gives the same"
+        yield f"  not decided: at these sizes {told if found.rivals else 'SAME and numbers agree'}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
