@@ -185,7 +185,7 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
 
 def sizing(axes: Any) -> str:
     """The options that give sizes to axes as `facts.Wording.places` tells them."""
-    names = dict.fromkeys(str(each["name"]) for each in axes)
+    names = dict.fromkeys(str(each["name"]) for each in axes if isinstance(each, dict))
     return " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
 
 
@@ -314,12 +314,14 @@ class _Collector:
         self._behind: dict[int, tuple[Taking, list[Node]]] = {}
         barred = set[int]()
         for node in self._nodes:
+            op: object = None
             with suppress(ModelError):  # which its site tells
-                if isinstance(op := context.read(node), TransposedOp):
-                    taking, left = Crops(context.graph, context.analysis, op).taking()
-                    others = [left[0]] if left and left[0] not in taking.taken else []
-                    self._behind[id(node)] = taking, taking.taken + others
-                    barred |= set(map(id, taking.taken))
+                op = context.read(node)
+            if isinstance(op, TransposedOp):
+                taking, left = Crops(context.graph, context.analysis, op).taking()
+                others = [left[0]] if left and left[0] not in taking.taken else []
+                self._behind[id(node)] = taking, taking.taken + others
+                barred |= set(map(id, taking.taken))
         # What belongs to another site.
         self._taken = {id(each) for _, behind in self._behind.values() for each in behind}
         self._reader = SiteReader(context.graph, context.analysis, barred)

@@ -249,7 +249,10 @@ def widened(layers: Layers, added: int) -> Layers:
 
 def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
     """The rank of an input, which has these layers around it; None where unknown."""
-    return len(layers[0].amounts) if layers else call.rank(place)
+    rank = call.rank(place)
+    if layers and rank not in (None, len(layers[0].amounts)):  # as of a wrong value_info
+        raise UnreadError("the layers are not of the rank of the data")
+    return len(layers[0].amounts) if layers else rank
 
 
 def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:

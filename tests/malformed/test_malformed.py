@@ -65,6 +65,22 @@ def broken() -> dict[str, onnx.ModelProto]:
     sparse, weight, outputs = of(f"a = Relu (x) {same}"), of(CONV), of(f"o = Constant () {CONV}")
     loop = of("y = Loop (x, , x) <b = some (int64 i, bool t) => (bool u) { u = Identity (t) }>")
     loop.opset_import[0].version = 2**31
+    untyped = one(
+        "k = Constant <value = float[1, 1, 1, 1] {1}> () c = ConvTranspose <strides = [2, 4],"
+        " dilations = [2, 2], output_padding = [0, 1]> (x, k) s = Shape (c) r = Shape (x)"
+        " m = nowhere.Mul (r, by) d = Sub (s, m) n = Mul (d, last) b = Max (n, zero)"
+        " h = Div (b, two) g = Sub (b, h) e = Sub (s, g) y = Slice (c, h, e)",
+        inputs="float[1, 2, m, m] x",
+        initializers="int64[1] two = {2}, int64[4] last = {0, 0, 1, 1},"
+        "int64[4] by = {1, 1, 2, 4}, int64 zero = {0}",
+        opset=13,
+    )
+    kernel = untyped.graph.node[0].attribute[0].t
+    kernel.CopyFrom(onnx.TensorProto(dims=[2, 2, 3, 3]))  # of no type, and without elements
+    cut = (
+        "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 2]> (x) l = Slice <starts = [0, 1], ends = [9, 9],"
+        " axes = [2, 3]> (a) y = MaxPool <kernel_shape = [3, 3]> (l)"
+    )
     sparse.graph.node[1].attribute[1].type = onnx.AttributeProto.SPARSE_TENSOR
     weight.graph.initializer[0].data_type = 99
     outputs.graph.node[0].ClearField("output")
@@ -91,6 +107,8 @@ def broken() -> dict[str, onnx.ModelProto]:
         "name of a tensor": renamed(of("Qtn = Pad (x, p) y = Conv (Qtn, w)"), "Qtn"),
         "constant without an output": outputs,
         "opset of more than 31 bits": loop,
+        "kernel of no type, before a crop": untyped,
+        "fewer axes than amounts": one(cut, inputs="float x", opset=9),
     }
 
 
