@@ -87,8 +87,7 @@ def explain(
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
     elif sliding:
-        told = f"a node has its own {' and '.join(sliding)}; leave them out"
-        raise UsageError(f"{told} (--dim and --shape give open sizes)")
+        raise UsageError(f"a node has its own {' and '.join(sliding)}; --dim gives open sizes")
     else:
         from onnxpad.api import kinds
         from onnxpad.api.node_question import node_question

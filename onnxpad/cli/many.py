@@ -36,10 +36,10 @@ def over_all(
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
     one += ["--reference"] * bool(asked.references)
-    one += [f"--format {form}"] * (form not in {"text", "json"})  # of check alone
+    alone = "name one model, " * bool(one)  # a format is for check of a folder, too
+    one += [f"--format {form}"] * (form not in {"text", "json"})
     if one:
-        mend = "leave it out, or " + "name one model, " * (not one[0].startswith("--format"))
-        mend += "run without --jobs, --time-limit and --resume"
+        mend = f"leave it out, or {alone}run without --jobs, --time-limit and --resume"
         raise UsageError(f"{one[0]} is not for a run over many models; {mend}")
 
     from onnxpad.folders.serving import over

@@ -100,8 +100,9 @@ def explain(asked: Asked) -> int:
     from onnxpad.report.layout import Screen
 
     require_page(asked, asked.model)
-    own = {None: (options_given(asked), None)}
-    options, config = (options_of(asked, [asked.model]) if asked.model else own)[asked.model]
+    options, config = options_given(asked), None
+    if asked.model is not None:
+        options, config = options_of(asked, [asked.model])[asked.model]
     options |= asked.some(*_WINDOW)
     found = replace(called(asked, api.explain, asked.model, **options), config=config)
     return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

@@ -221,7 +221,7 @@ class _Group:
         rows = [row for form in found for row in self._trials.grades(form)]
         for was, now in zip(self._given, rows, strict=True):
             is_lost = now == _UNKNOWN and was not in free
-            if _UNKNOWN < now != was or is_lost or now == _LIMIT != was:
+            if (now > _UNKNOWN and now != was) or is_lost or now == _LIMIT != was:
                 return _NEVER
         return sorted(rows, reverse=True)
 

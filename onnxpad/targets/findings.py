@@ -48,7 +48,7 @@ WRONG = TargetReport("PAD703", "computes something else", Severity.ERROR, "ncnn"
 REJECTED = TargetReport("PAD704", "does not run it", Severity.ERROR, "tract")
 FALLBACK = TargetReport("PAD705", "leaves it to another provider", Severity.WARNING, "coreml")
 UNKNOWN = TargetReport("PAD706", "is not known to take it", Severity.INFO, "rknn")
-_BETTER, _SIZES = "writing is known to be taken better", "declaring the sizes given"
+_BETTER = "writing is known to be taken better"
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))  # all but right
 
 
@@ -63,8 +63,9 @@ def findings_before(
         for target, before, came, now in zip(targets, *given, strict=True):
             each, cell = (was, before) if came.verdict == "right" else (placed, came)
             if cell.verdict != "right":
-                mends = _SIZES if written == placed.form != each.form else "rewriting"
-                yield _finding(each, target, cell, tried, mends * (grade(now) < grade(cell)))
+                mends = grade(now) < grade(cell)
+                sized = mends and written == placed.form and placed.form != each.form
+                yield _finding(each, target, cell, tried, mends=mends, sized=sized)
 
 
 def findings_after(
@@ -77,16 +78,17 @@ def findings_after(
 
 
 def _finding(
-    placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], mends: str
+    placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool, sized: bool
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
     title = f"{target.name} {cell.version or target.version}".rstrip()
     known = f"{cell.known_by}: {cell.source}" if cell.source else cell.known_by
     does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
+    does += "; declaring the sizes given mends it" * sized
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    facts |= {"declares": True} if mends == _SIZES else {}
-    user, helps = context.user_options, _helps(placed, target, cell, mends=bool(mends))
+    facts |= {"declares": True} if sized else {}
+    user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
@@ -105,7 +107,7 @@ def _finding(
         report.severity if mends or report is not FALLBACK else Severity.INFO,
         context.label(node),
         str(node.op),
-        f"{form.text}; {does}{f'; {_SIZES} mends it' * (mends == _SIZES)}" if mends else form.text,
+        f"{form.text}; {does}" if mends else form.text,
         "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
         facts | helps,
         reason_code="" if mends else Reason.TARGET,
