@@ -164,6 +164,12 @@ class Certificate(Struct, frozen=True):
         return self.limits or (f"size {by_axis}" if {*self.data} - {None} else "every size")
 
     @property
+    def told_sizes(self) -> str:
+        """The sizes it holds for, where these are no others than the model's, in words."""
+        is_fixed = self.data and None not in self.data and not self.limits
+        return "the model's fixed sizes" if is_fixed else self.sizes
+
+    @property
     def refused(self) -> tuple[str, ...]:
         """The assumptions that `--strict` refuses.
 
@@ -206,9 +212,14 @@ class Change(Struct, frozen=True):
     probe: str = ""
     message: str = ""
 
-    @property
-    def told(self) -> tuple[str, str]:
-        """How it was written and is now; where both read alike, first the message and code."""
+    def told(self, *, in_full: bool = False) -> tuple[str, str]:
+        """How it was written and is now, each amount once unless in full, or as tells both apart.
+
+        Where both read alike in full, too, the message and code come first.
+        """
+        brief = self.was.brief, self.now.brief or "nothing"
+        if not in_full and brief[0] != brief[1]:
+            return brief
         alike = self.message and self.before == self.after
         return (f"{self.message} ({self.code})" if alike else self.before), self.after
 
@@ -232,6 +243,12 @@ class Change(Struct, frozen=True):
         """The amounts, such as `H 1+2, W 1+2, pads [1, 1, 2, 2]`; empty if none are constant."""
         amounts = self.now.amounts or self.was.amounts
         return amounts.text if amounts else ""
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the operators are as before, in another order, which readies a fold."""
+        was, now = ([step.op for step in form.steps] for form in (self.was, self.now))
+        return was != now and sorted(was) == sorted(now)
 
     @property
     def repairs(self) -> bool:
@@ -314,6 +331,13 @@ class WrittenAmounts(Struct, frozen=True):
             for name, value in self.attributes
         )
 
+    def brief(self, crops: str = "") -> str:
+        """The amounts by axis, unless attributes say them and are 0, and the other attributes."""
+        is_told = not self.attributes or any(begin or end for _, begin, end in self.axes)
+        others = tuple(each for each in self.attributes if each[0] != "pads")
+        told = f"{crops}{self.by_axis}" * is_told, WrittenAmounts(self.axes, others).written
+        return ", ".join(filter(None, told))
+
     @property
     def text(self) -> str:
         """All of it, such as `H 1+2, W 0+1, pads [1, 0, 2, 1]`."""
@@ -354,17 +378,25 @@ class StepForm(Struct, frozen=True):
     @property
     def details(self) -> str:
         """All but the operator, such as `H 1+2, W 1+2, pads [1, 1, 2, 2] counted`."""
-        said = [self.mode] if self.mode else []
-        if self.kind == "window" and self.auto_pad:
-            said.append(f"auto_pad={self.auto_pad}")
-        elif self.kind == "window" and not self.has_pads:
-            said.append("without pads")
-        elif self.amounts is not None:
-            said.append(self.amounts.text)
+        has_none = self.kind == "window" and not self.has_pads and not self.auto_pad
+        amounts = "without pads" if has_none else self.amounts.text if self.amounts else ""
+        return self._with(amounts, " with its fill left empty" * self.is_guarded)
+
+    @property
+    def brief(self) -> str:
+        """The operator and what it adds or crops, told once, such as `Conv H 1+2, W 1+2`."""
+        crops = "crops " * (self.kind == "transposed")
+        amounts = self.amounts.brief(crops) if self.amounts else ""
+        return " ".join(filter(None, (self.op, self._with(amounts))))
+
+    def _with(self, amounts: str, guarded: str = "") -> str:
+        """Amounts as told, with all else that says how much is padded, and of what."""
+        is_auto = self.kind == "window" and self.auto_pad
+        said = [self.mode, f"auto_pad={self.auto_pad}" if is_auto else amounts]
         if self.source:
             said.append("(in another file)" if self.source == "external" else "(computed)")
         filled = f" with {self.fill}" if self.fill is not None else ""
-        return f"{' '.join(said)}{self._flags}{filled}".lstrip()
+        return f"{' '.join(filter(None, said))}{guarded}{self._flags}{filled}".lstrip()
 
     @property
     def form(self) -> str:
@@ -378,7 +410,8 @@ class StepForm(Struct, frozen=True):
             said.append(f"auto_pad={self.auto_pad}" if self.auto_pad else "pads")
         if self._beside:
             said.append(f"with {', '.join(self._beside)}")
-        return " ".join(filter(None, said)) + self._flags
+        guarded = " with its fill left empty" * self.is_guarded
+        return " ".join(filter(None, said)) + guarded + self._flags
 
     @property
     def _beside(self) -> list[str]:
@@ -387,8 +420,7 @@ class StepForm(Struct, frozen=True):
 
     @property
     def _flags(self) -> str:
-        guarded = " with its fill left empty" * self.is_guarded
-        return guarded + " counted" * self.is_counted + " ceil_mode" * self.rounds_up
+        return " counted" * self.is_counted + " ceil_mode" * self.rounds_up
 
 
 class SiteForm(Struct, frozen=True):
@@ -405,6 +437,11 @@ class SiteForm(Struct, frozen=True):
         """All of it, such as `Pad H 1+2, W 1+2 -> Conv without pads`."""
         said = [" ".join(filter(None, (step.op, step.details))) for step in self.steps]
         return " -> ".join(said) or repr(self.tensor)
+
+    @property
+    def brief(self) -> str:
+        """The same with each amount told once, as `Pad H 1+2, W 1+2 -> Conv`; empty for none."""
+        return " -> ".join(step.brief for step in self.steps)
 
     @property
     def form(self) -> str:

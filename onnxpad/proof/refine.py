@@ -259,10 +259,10 @@ def _differing(new: Layers, old: Layers) -> DiffersError:
     fills = [each.fill for each in old if now and each.fill not in now]
     if fills:
         facts = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
-        return DiffersError("the padding differs", Reason.FILL_DIFFERS, **facts)
-    is_cropped = any(crops(each.amounts) for each in (*new, *old))
-    said = "the padding differs"
-    return DiffersError(said, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
+        return DiffersError("the padding has other values", Reason.FILL_DIFFERS, **facts)
+    if any(crops(each.amounts) for each in (*new, *old)):
+        return DiffersError("it pads where other elements were cropped", Reason.CROPS)
+    return DiffersError("the amounts differ", Reason.NOT_CERTIFIED)
 
 
 def _check_same_window(new: Slid, old: Slid) -> None:

@@ -347,7 +347,7 @@ def test_a_change_that_reads_like_what_was_is_told_in_the_words_of_its_pass() ->
             one("y = Conv <pads = [0, 0, 0, 0]> (x, w)", initializers=W), validate=False
         )
     (change,) = result.changes
-    assert change.told == ("an operator (ACME900)", change.after)
+    assert change.told() == ("an operator (ACME900)", change.after)
 
 
 class WidePads(onnxpad.Pass):

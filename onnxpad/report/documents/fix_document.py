@@ -98,12 +98,13 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
     def variety(change: Change) -> tuple[object, ...]:
         proof = change.certificate
         proved = without_names(proof.statement), proof.assumptions
-        return change.code, *change.told, *proved * is_full
+        return change.code, *change.told(in_full=is_full), *proved * is_full
 
     rows: list[Sequence[Cell]] = []
-    for group in sorted(grouped(changes, variety), key=len, reverse=True):
+    for group in sorted(grouped(changes, variety), key=lambda it: (it[0].is_move, -len(it))):
         first, proof = group[0], group[0].certificate
-        was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
+        was, now = map(shown, first.told(in_full=is_full))
+        was += " (does not run)" * first.repairs
         names = NodeNames([shown(each.node) for each in group])
         rows.append([f"{len(group):,}", was, now, names])
         if is_full:
@@ -155,7 +156,7 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         many = counted(_nodes(report.changes), "changed operator")
-        sizes = few(dict.fromkeys(shown(e.certificate.sizes) for e in report.changes), 3, "; ")
+        sizes = few(dict.fromkeys(shown(e.certificate.told_sizes) for e in report.changes), 3, "; ")
         told = f"to read the same values as before: {many}, for {sizes}"
         yield f"{marked('Proved', 'good')} {told}"
     if (found := report.validation) is None:
