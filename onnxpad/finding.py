@@ -165,9 +165,11 @@ class Certificate(Struct, frozen=True):
 
     @property
     def told_sizes(self) -> str:
-        """The sizes it holds for, where these are no others than the model's, in words."""
-        is_fixed = self.data and None not in self.data and not self.limits
-        return "the model's fixed sizes" if is_fixed else self.sizes
+        """The sizes it holds for, where these are those of the model in words, not in numbers."""
+        known = {*self.data} - {None}
+        if self.limits or not known:
+            return self.sizes
+        return "every open size" if None in self.data else "the model's fixed sizes"
 
     @property
     def refused(self) -> tuple[str, ...]:
