@@ -19,6 +19,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from tests.support import MODELS, Array, attributes, exposed, onnxpad_runs, run
 from tests.support.rows import one_in
 
@@ -128,6 +129,7 @@ def test_match_finds_the_right_padding(name: str) -> None:
     assert far(name, result.model) < EXACT
     right = TRUTH[name]["right"]
     assert {change.node for change in result.changes} == set(right)
+    assert {change.name for change in result.changes} <= set(CONVENTIONS)
     nodes = {node.name: attributes(node) for node in result.model.graph.node}
     for key, wanted in right.items():
         begins, ends = zip(*wanted["pads"], strict=True)

@@ -251,7 +251,8 @@ def why_not(found: Validation) -> str:
         wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
         if not wrong:
             return f"{where}: {run.note}"
-        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
+        model = "model" if found.subject == "original" else f"{run.subject} model"
+        return f"the {model} differs from the {run.against} {where}: {wrong[0]}"
     if (seen := found.divergence) is None:
         return ""
     told = "the outputs are no evidence, but the models differ inside, first in tensor"

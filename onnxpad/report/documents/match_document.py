@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from shlex import quote
 
 from onnxpad.errors import few
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
@@ -11,7 +12,7 @@ from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, delivered, listed, shown
+from onnxpad.report.text import command, counted, delivered, listed, shown
 
 _SHOWN, _TRIED = 3, 8
 """What is listed of one kind: beside the changes of a model that is matched, and of others."""
@@ -29,12 +30,15 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
-    if changed and not (to.written or to.in_memory):
-        ending += "; give -o FILE to write the model"
+    name, given = quote(report.name), "" if to.in_memory else report.given
+    target = quote(to.written or f"{report.name.removesuffix('.onnx')}.matched.onnx")
+    does, words = "writes", f"match {name} {given} -o {target}"
+    if to.written:
+        does, words = "checks", f"validate {target} {given}"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
     changes = [*rewritten(found.changes, None if is_full else _TRIED)]
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
-    by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
+    by = f" by {found.by!r}" if found.by else ""
     return Document.of(
         "match",
         shown(report.name),
@@ -45,6 +49,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
         [*_next(report), ending],
+        [f"This {does} it:", command(f"onnxpad {words}")] if changed and given else [],
     )
 
 
@@ -73,7 +78,8 @@ def _next(report: MatchReport) -> Iterator[str]:
     others = "weights, activations, normalisation and what is done to inputs"
     tried = found.tried if report.exit_code else ()
     if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
-        repad = f" (onnxpad repad --to {best.name})" * (best.name in FRAMEWORKS)
+        repad = f" (onnxpad repad {quote(report.name)} --to {best.name})"
+        repad *= best.name in FRAMEWORKS
         yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
     elif tried:
         yield f"Next: look at {others}, as no padding that was tried explains it"
