@@ -209,13 +209,11 @@ def name_of_arrays(arrays: object) -> str:
 
 def typed(options: Mapping[str, object]) -> str:
     """The words of a command that give options, by name; empty if something is in memory."""
-    words = list[str]()
-    for option, given in options.items():
-        for each in given if isinstance(given, list | tuple) else [given]:
-            if not isinstance(each, str | os.PathLike | int | float | None):
-                return ""
-            words += [] if each is None else filter(None, [option, os.fsdecode(str(each))])
-    return shlex.join(words)
+    several = ((n, v if isinstance(v, list | tuple) else [v]) for n, v in options.items())
+    pairs = [(name, each) for name, some in several for each in some if each is not None]
+    if not all(isinstance(each, str | os.PathLike | int | float) for _, each in pairs):
+        return ""
+    return shlex.join(e for name, each in pairs for e in (name, os.fsdecode(str(each))) if e)
 
 
 @contextmanager

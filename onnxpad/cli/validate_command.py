@@ -53,11 +53,10 @@ def prove(asked: Asked) -> int:
     options = options_given(asked)
 
     from onnxpad.api import prove as api
-    from onnxpad.report import Delivery
 
     limit = asked.some("time_limit")
-    result = called(asked, api.prove, asked.original, asked.rewritten, **options, **limit)
-    if asked.counterexample and result.verdict.counterexample is not None:
-        result.save_counterexample(asked.counterexample)
-        result = replace(result, delivery=Delivery(written=str(asked.counterexample)))
-    return deliver(asked, result)
+    found = called(asked, api.prove, asked.original, asked.rewritten, **options, **limit)
+    if asked.counterexample and found.verdict.counterexample is not None:
+        found.save_counterexample(asked.counterexample)
+        found = replace(found, delivery=replace(found.delivery, written=str(asked.counterexample)))
+    return deliver(asked, found)

@@ -371,8 +371,7 @@ class _Task:
     def _written(self, place: int, padding: Padding, by: str) -> tuple[str, str, str, list[str]]:
         """The convention that a padding follows at all sizes, or where it comes from.
 
-        How PyTorch and Keras write it at all sizes recorded; empty if not in one line. And the
-        conventions that compute the same there, and not at all open sizes.
+        Then lines of PyTorch and Keras for the sizes recorded, and conventions for these alone.
         """
         name = self._options[place][self._point[place]].name
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
@@ -386,8 +385,7 @@ class _Task:
         torch, keras = ("".join(each) * (len(each) == 1) for each in lines)
         pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
         sizes = [now if isinstance(size, int) else size for size, now in pairs]
-        asked = case_of(op, site.windows, sizes, padding).questions
-        holds = alike(padding, asked)
+        holds = alike(padding, asked := case_of(op, site.windows, sizes, padding).questions)
         fits, parting = ([e for e in names if (e in holds) is held] for held in (True, False))
         if site.is_transposed and not fits:  # those to which a user gives numbers may
             given = (tuple(b for b, _ in padding.crop), tuple(b - e for b, e in padding.crop))

@@ -14,14 +14,14 @@ from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
 from onnxpad.report.text import command, counted, delivered, listed, shown
 
-_SHOWN, _TRIED = 3, 8
-"""What is listed of one kind: beside the changes of a model that is matched, and of others."""
+_MOST = 8
+"""What is listed of one kind."""
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     found, is_full = report.matching, view == "full"
-    most = None if is_full else _TRIED if report.exit_code else _SHOWN
+    most = None if is_full else _MOST
     nearest = sorted(found.tried, key=lambda e: e.error) if is_full or report.exit_code else ()
     tried = [
         f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
@@ -36,15 +36,14 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     if to.written:
         does, words = "checks", f"validate {target} {given}"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
-    changes = [*rewritten(found.changes, None if is_full else _TRIED)]
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
-    by = f" by {found.by!r}" if found.by else ""
+    verdict += f" by {found.by!r}" if found.by else ""
     return Document.of(
         "match",
         shown(report.name),
-        f"{verdict}{by} ({counted(found.runs, 'run')})",
+        f"{verdict} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group(partly or "Changes" * is_full, changes),
+        Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
@@ -63,7 +62,7 @@ def _measured(report: MatchReport) -> Iterator[str]:
     told = "; with the padding found, ".join(offs)
     yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
     if found.record:
-        yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
+        yield f"  record inner tensors too: {few(map(shown, found.record), 3)}"
     if found.further:
         told = f"all padding as in {few(found.rivals, 4, ' or ')} gives the same"
         yield f"  not decided: at these sizes {told if found.rivals else 'SAME and numbers agree'}"
