@@ -177,7 +177,7 @@ def read_file(path: Path) -> Skeleton:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise ModelError(
-                f"{path} is a folder; name a model in it (fix and check take folders, validate two)"
+                f"{path} is a folder; name a model (fix and check take folders, validate two)"
             )
         if not stat.S_ISREG(mode) or str(path).startswith(_OPEN_HERE):
             raise ModelError(f"{path} is not a regular file; save the model to a file first")

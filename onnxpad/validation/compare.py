@@ -63,9 +63,9 @@ def compare(
     gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
     detail = ""
     if before.shape != after.shape and not gathers:
-        detail = f"has shape {shape_text(after.shape)}, was {shape}"
+        detail = f"shape {shape} {said} {shape_text(after.shape)}"
     if before.dtype != after.dtype:
-        detail = f"has type {after.dtype}, was {before.dtype}"
+        detail = f"type {before.dtype} {said} {after.dtype}"
     if detail:
         return Comparison(output, False, nan, nan, detail, ok=False, shape=shape, dtype=dtype)
     a, b = _number(before).reshape(-1), _number(after).reshape(-1)
