@@ -28,7 +28,7 @@ def page_text(name: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """Markdown in which each link to a page is the command that shows it, and no other is left.
+    """Markdown with the command that shows a page for each link to it, and with no other link.
 
     >>> without_links("[proofs](proofs.md) and [all sizes](open-sizes.md), [fits](#fits)")
     '`onnxpad docs proofs` and all sizes (`onnxpad docs open-sizes`), fits'
@@ -40,7 +40,7 @@ def without_links(text: str) -> str:
             return text
         return f"`onnxpad docs {name}`" if text == name else f"{text} (`onnxpad docs {name}`)"
 
-    return _LINK.sub(told, re.sub(r"^<!--.*-->\n", "", text, flags=re.MULTILINE))
+    return _LINK.sub(told, re.sub(r"^<!--.*-->\n\n?|^(```\w+) \w+$", r"\1", text, flags=re.M))
 
 
 def glossary() -> dict[str, str]:

@@ -64,8 +64,8 @@ def _measured(report: MatchReport) -> Iterator[str]:
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), 3)}"
     if found.further:
-        told = f"all padding as in {few(found.rivals, 4, ' or ')} gives the same"
-        yield f"  not decided: at these sizes {told if found.rivals else 'SAME and numbers agree'}"
+        told = f"padding as in {few(found.rivals, 4, ' or ')} gives the same here, not everywhere"
+        yield f"  not decided: {told if found.rivals else 'SAME and numbers agree at these sizes'}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
