@@ -60,8 +60,7 @@ class ReportConvention:
         float[1, 1, 8, 8] x
         float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}
     ## When it is exact
-    Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
-    with a kernel or a size that is not known are said to be so.
+    Nothing is changed. Where a size is open, every remainder by the stride is looked at.
     ## References
     TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; torch.nn.AvgPool2d,
     `count_include_pad`; Caffe, src/caffe/layers/pooling_layer.cpp; `onnxpad explain`.

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
-from onnxpad.arithmetic.size import evaluate
+from onnxpad.arithmetic.size import Size, evaluate
 from onnxpad.errors import UsageError, few
 from onnxpad.facts.engine import open_axes
 from onnxpad.frameworks.conventions.question import Question
@@ -400,9 +400,11 @@ class _Task:
 
         One size does not tell SAME from numbers where a window has a stride.
         """
-        axes, fed = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
         now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
         here, point = [now.get(id(site.node), site) for site in self._sites], self._point
+        slid = (size for site in here for size in site.sizes if isinstance(size, Size))
+        names, fed = {e.name for size in slid for e in size.symbols}, self._given.draws[0].feeds
+        axes = [each for each in open_axes(self._graph.inputs) if each.symbol in names]
         own, windows = [site.padding for site in here], [site.windows for site in here]
         ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
         is_strided = any(window.stride > 1 for each in windows for window in each)

@@ -32,9 +32,8 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
     name, given = quote(report.name), "" if to.in_memory else report.given
     target = quote(to.written or f"{report.name.removesuffix('.onnx')}.matched.onnx")
-    does, words = "writes", f"match {name} {given} -o {target}"
-    if to.written:
-        does, words = "checks", f"validate {target} {given}"
+    does = "checks" if to.written else "writes"
+    words = f"validate {target} {given}" if to.written else f"match {name} {given} -o {target}"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
     verdict += f" by {found.by!r}" if found.by else ""
