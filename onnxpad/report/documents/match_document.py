@@ -57,9 +57,9 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  {shown(found.reason)}"
     if found.first:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
-    offs = dict.fromkeys(map(_off, (found.before, found.after)))
-    told = "; with the padding found, ".join(offs)
-    yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
+    told = "; with the padding found, ".join(dict.fromkeys(map(_off, (found.before, found.after))))
+    told += f" (of the range recorded in {shown(report.reference)})" * ("off by" in told)
+    yield f"  the outputs are {told}"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), 3)}"
     if found.further:

@@ -54,7 +54,7 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
         return []
     pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
     parting = f"  at the recorded sizes alone also {few(change.parting, 4)}"
-    told = [f"  {change.name}", *[parting] * bool(change.parting)]
+    told = [f"  as       {change.name}", *[parting] * bool(change.parting)]
     return [*told, f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 
