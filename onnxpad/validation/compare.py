@@ -80,7 +80,7 @@ def compare(
         max_abs = nan if special else float(gap.max())
     if not within:
         most, sides = places[worst], f", NaN or infinity on one side in {special} places"
-        detail = f"{a[most]} {said} {b[most]} at {list(_place(most, before))}"
+        detail = f"{before.flat[most]!s} {said} {after.flat[most]!s} at {[*_place(most, before)]}"
         detail += f"{sides * bool(special)} ({len(places)} of {a.size} elements differ)"
     with np.errstate(all="ignore"):
         return Comparison(
