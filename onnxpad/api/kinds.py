@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -204,6 +205,15 @@ def name_of_arrays(arrays: object) -> str:
     """Arrays in a few words: their path, or that they are in memory; empty if there are none."""
     paths = [*map(path_of, arrays if isinstance(arrays, list | tuple) else [arrays])]
     return few(paths, 3) if all(paths) else "" if arrays is None else "arrays in memory"
+
+
+def typed(options: Mapping[str, object]) -> str:
+    """The words of a command that give options, by name; empty if something is in memory."""
+    several = ((n, v if isinstance(v, list | tuple) else [v]) for n, v in options.items())
+    pairs = [(name, each) for name, some in several for each in some if each is not None]
+    if not all(isinstance(each, str | os.PathLike | int | float) for _, each in pairs):
+        return ""
+    return shlex.join(e for name, each in pairs for e in (name, os.fsdecode(str(each))) if e)
 
 
 @contextmanager

@@ -57,9 +57,8 @@ def match(
 ) -> MatchResult:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
-    The padding is first folded into the operators, as `fix` does. Conventions of the whole model
-    are tried, then groups of like operators, then single ones. The model found is compared with the
-    reference on onnxruntime. Differences that are not padding are never matched.
+    The padding is first folded, as `fix` does. Conventions of the whole model are tried, then
+    groups of like operators, then single ones. Differences that are not padding are never matched.
 
     Args:
         model: A model in any form that `fix` takes; it is not changed.
@@ -83,6 +82,7 @@ def match(
     """
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
+    options = {"--reference": reference, "--inputs": inputs, "--rtol": rtol, "--atol": atol}
     source, fixed = folded(model, "match", run_timeout)
     graph, close = fixed._graph, Closeness(rtol, atol)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
@@ -94,6 +94,7 @@ def match(
         name=fixed.name,
         reference=kinds.name_of_arrays(reference),
         inputs=kinds.name_of_arrays(inputs),
+        given=kinds.typed(options),
         matching=found,
         seconds=time.perf_counter() - start,
         _graph=graph,

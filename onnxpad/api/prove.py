@@ -48,9 +48,6 @@ def prove(
 ) -> ProveResult:
     """Prove that a model computes what another one computes, for every size, or refute it.
 
-    Whoever rewrote it, and however: names and order do not matter, nor do functions, constants
-    computed or spelled out, and what was folded into the weights of convolutions.
-
     Args:
         original: A model in any form that `fix` takes.
         rewritten: The same for the model that was made of it.

@@ -41,11 +41,9 @@ def repad(
 ) -> RepadResult:
     """Bring the padding of a model to another framework's convention, so that results change.
 
-    The padding is first folded into the operators, as `fix` does. Each window operator that keeps
-    the size (SAME), pads nothing (VALID), or is causal then pads as the framework does for that.
-    Operators with any other padding stay, with the reason. The folded model and the result run on
-    drawn inputs, to say how much the outputs change; `validate` compares on other ones, or with a
-    framework's outputs.
+    The padding is first folded, as `fix` does. Each window operator that keeps the size (SAME),
+    pads nothing (VALID), or is causal then pads as the framework does for that; others stay, with
+    the reason. Both models run on drawn inputs, to say how much the outputs change.
 
     Args:
         model: A model in any form that `fix` takes; it is not changed.

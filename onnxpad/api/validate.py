@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from time import perf_counter
@@ -84,7 +82,7 @@ def validate(
     if path.endswith((".npz", ".npy")):
         raise UsageError(f"{path} holds arrays and is no model; give it as --reference {path}")
     if rewritten is None and reference is None:
-        raise UsageError("one model alone has nothing to be compared with; give --reference")
+        raise UsageError("one alone has nothing to be compared with; give two, or --reference FILE")
     arguments.require_positive(rtol=rtol, atol=atol)
     arguments.require_timeout(run_timeout)
     for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
@@ -169,14 +167,9 @@ def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> 
 
     if not has_padding_to_vary(Context(original)):
         return ""
-    words = ["onnxpad", "match"]
-    for option, given in options.items():
-        for each in given if isinstance(given, list | tuple) else [given]:
-            if not isinstance(each, str | os.PathLike | int | float | None):
-                inputs = "" if options["--inputs"] is None else ", inputs=inputs"
-                return f"onnxpad.match(model, reference{inputs})"
-            words += [] if each is None else filter(None, [option, os.fsdecode(str(each))])
-    return shlex.join(words)
+    inputs = "" if options["--inputs"] is None else ", inputs=inputs"
+    words = kinds.typed(options)
+    return f"onnxpad match {words}" if words else f"onnxpad.match(model, reference{inputs})"
 
 
 def _compared(

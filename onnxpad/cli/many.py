@@ -36,7 +36,7 @@ def over_all(
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
     one += ["--reference"] * bool(asked.references)
-    alone = "name one model, " * bool(one)  # a format is for check of a folder, too
+    alone = "name one model and " * bool(one)  # a format is for check of a folder, too
     one += [f"--format {form}"] * (form not in {"text", "json"})
     if one:
         mend = f"leave it out, or {alone}run without --jobs, --time-limit and --resume"

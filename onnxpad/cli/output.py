@@ -187,7 +187,7 @@ def deliver(
 ) -> int:
     """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
 
-    As text it is what `text` says, or else what it says itself.
+    As text it is what `text` says, or else what it says itself, which has the reasons of an error.
     """
     form = asked.form or asked.check_form
     if asked.html is not None:
@@ -207,7 +207,7 @@ def deliver(
         is_told = told and form != "sarif" and asked.html is not None
         write(f"{told}Report: {shown(str(asked.html))}\n" if is_told else told)
     if error:
-        report_beside(f"error: {error}")
+        report_beside(f"error: {error if form == 'json' else error.partition(': ')[0]}")
     return getattr(report, "exit_code", 0)
 
 

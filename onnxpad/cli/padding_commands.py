@@ -39,7 +39,6 @@ def show(asked: Asked) -> int:
 def match(asked: Asked) -> int:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
-    Conventions of the whole model are tried first, then groups of like operators, then single ones.
     Differences that are not padding are never matched.
 
     Exit codes: 0 matched (or it reproduces them already), 2 bad usage or unreadable input, 3 not
@@ -67,8 +66,7 @@ def repad(asked: Asked) -> int:
     """Bring the padding of a model to another framework's convention, and say what that changes.
 
     Each operator that keeps the size (SAME), pads nothing (VALID) or is causal pads as the
-    framework does for the same intent; any other one stays, with the reason. Unlike fix, this
-    changes results: both models run on drawn inputs, and the report says how far apart they are.
+    framework does for the same intent; any other one stays, with the reason.
 
     Exit codes: 0 repadded or nothing to change, 2 bad usage or unreadable input, 3 the result does
     not run though the original does: nothing is written then.

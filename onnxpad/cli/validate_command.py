@@ -17,10 +17,6 @@ from onnxpad.cli.output import called, deliver, is_many, require_page
 def validate(asked: Asked) -> int:
     """Run both models on the same inputs and compare their outputs.
 
-    The report gives the greatest difference of each output, absolute (max abs) and relative to the
-    greatest magnitude in the expected output. If a reference is not reproduced and padding may be
-    why, its last line is the match command to run.
-
     Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ, 4 a provider asked
     for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
@@ -59,7 +55,8 @@ def prove(asked: Asked) -> int:
     from onnxpad.api import prove as api
 
     limit = asked.some("time_limit")
-    result = called(asked, api.prove, asked.original, asked.rewritten, **options, **limit)
-    if asked.counterexample and result.verdict.counterexample is not None:
-        result.save_counterexample(asked.counterexample)
-    return deliver(asked, result)
+    found = called(asked, api.prove, asked.original, asked.rewritten, **options, **limit)
+    if asked.counterexample and found.verdict.counterexample is not None:
+        found.save_counterexample(asked.counterexample)
+        found = replace(found, delivery=replace(found.delivery, written=str(asked.counterexample)))
+    return deliver(asked, found)

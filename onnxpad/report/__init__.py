@@ -416,6 +416,7 @@ class MatchReport(Noted, frozen=True):
         reference: Where the reference came from.
         inputs: Where the inputs came from; empty if the reference has them.
         matching: The verdict with all that was found and tried.
+        given: The words of a command that give the reference and what else was given, if files.
     """
 
     command = "match"
@@ -423,6 +424,7 @@ class MatchReport(Noted, frozen=True):
     reference: str
     inputs: str
     matching: Matching
+    given: str = ""
 
     @property
     def outcome(self) -> str:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import chain
 
 from onnxpad.finding import Assumption
-from onnxpad.frameworks.conventions.table import CONVENTIONS
+from onnxpad.frameworks.conventions.table import CONVENTIONS, FRAMEWORKS
 from onnxpad.reasons import Reason
 
 INDEX = "index"
@@ -28,7 +28,7 @@ def page_text(name: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """Markdown in which each link to a page is the command that shows it, and no other is left.
+    """Markdown with the command that shows a page for each link to it, and with no other link.
 
     >>> without_links("[proofs](proofs.md) and [all sizes](open-sizes.md), [fits](#fits)")
     '`onnxpad docs proofs` and all sizes (`onnxpad docs open-sizes`), fits'
@@ -40,7 +40,7 @@ def without_links(text: str) -> str:
             return text
         return f"`onnxpad docs {name}`" if text == name else f"{text} (`onnxpad docs {name}`)"
 
-    return _LINK.sub(told, re.sub(r"^<!--.*-->\n", "", text, flags=re.MULTILINE))
+    return _LINK.sub(told, re.sub(r"^<!--.*-->\n\n?|^(```\w+) \w+$", r"\1", text, flags=re.M))
 
 
 def glossary() -> dict[str, str]:
@@ -60,13 +60,17 @@ def entry_of(word: str) -> tuple[str, str] | None:
     known = {slug(each[0]): each for each in glossary().items()}
     if key not in known and key in [*Reason]:
         return key, f"Padding stays since {Reason(key).meaning}. See `onnxpad docs rules`."
-    ways = (each for title, each in known.items() if key in re.split(r"-+", title))
+    ways = (each for title, each in known.items() if f"-{key}-" in f"-{title}-")
     fields = re.findall(r"^\| (`.*`) \| (.*) \|$", page_text("targets"), re.M)  # of a form
     rows = (each for each in fields if f"`{key.split('-')[0]}`" in each[0])
     found = known.get(key) or next(chain(ways, rows), None)
-    if found is None and (row := CONVENTIONS.get(key)):
-        pads = (f"{op} {e.usual if e.takes else e.amounts}" for op, e in row.rules.items())
-        found = key, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
+    same = {name: framework.same[-1] for name, framework in FRAMEWORKS.items()}
+    if found is None and (row := {**same, **CONVENTIONS}.get(key)):
+        told = (
+            (op, e.usual if e.amounts == "number" else e.amounts) for op, e in row.rules.items()
+        )
+        pads = map(" ".join, told)
+        found = row.name, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
     return found
 
 

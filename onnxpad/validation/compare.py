@@ -63,9 +63,9 @@ def compare(
     gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
     detail = ""
     if before.shape != after.shape and not gathers:
-        detail = f"has shape {shape_text(after.shape)}, was {shape}"
+        detail = f"shape {shape} {said} {shape_text(after.shape)}"
     if before.dtype != after.dtype:
-        detail = f"has type {after.dtype}, was {before.dtype}"
+        detail = f"type {before.dtype} {said} {after.dtype}"
     if detail:
         return Comparison(output, False, nan, nan, detail, ok=False, shape=shape, dtype=dtype)
     a, b = _number(before).reshape(-1), _number(after).reshape(-1)
@@ -80,7 +80,7 @@ def compare(
         max_abs = nan if special else float(gap.max())
     if not within:
         most, sides = places[worst], f", NaN or infinity on one side in {special} places"
-        detail = f"{a[most]} {said} {b[most]} at {list(_place(most, before))}"
+        detail = f"{before.flat[most]!s} {said} {after.flat[most]!s} at {[*_place(most, before)]}"
         detail += f"{sides * bool(special)} ({len(places)} of {a.size} elements differ)"
     with np.errstate(all="ignore"):
         return Comparison(

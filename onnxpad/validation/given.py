@@ -145,8 +145,8 @@ class _Given:
         if left and len(lacking) != len(left):
             names = _listed(each.name for each in wanted)
             names += " and inside it " * bool(self._inner) + few(map(repr, self._inner), 3)
-            said = f"has {_listed(left)}, and the model has {names}; give the arrays these names"
-            raise UsageError(f"{self.title} {said}")
+            said = f"has {_listed(left)}, and the model has {names}"
+            raise UsageError(f"{self.title} {said}; name arrays so, or leave them out")
         for (name, array), each in zip(left.items(), lacking, strict=False):
             found[each.name] = array
             if each in wanted:

@@ -90,10 +90,11 @@ class Case(Struct, frozen=True):
     def run(self) -> Run:
         """The result compared with the expected one."""
         expected, found, note = self.expected.outputs, self.found, ""
+        model = "model" if self.lab.subject == "original" else f"{self.subject} model"
         if found.error:
-            note = f"the {self.subject} model {'' if found.late else 'does not run: '}{found.error}"
+            note = f"the {model} {'' if found.late else 'does not run: '}{found.error}"
         elif missing := expected.keys() - found.outputs.keys():
-            note = f"the {self.subject} model has no output {', '.join(sorted(missing))}"
+            note = f"the {model} has no output {', '.join(sorted(missing))}"
         seen = tuple(self.at(name) for name in expected if name in found.outputs)
         is_timed = self.level == "full" and "original" in self.against
         first = self.of("original") if is_timed else self.expected

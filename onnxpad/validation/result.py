@@ -173,8 +173,7 @@ class Validation(Struct, frozen=True):
     """The verdict on a model.
 
     Attributes:
-        ok: Whether the model passed: at least one comparison was evidence, and all agreed; or
-            whether it is a repair.
+        ok: Whether it passed (some comparison was evidence, and all agreed), or is a repair.
         runs: Every run made, in order.
         warnings: Remarks on things that are not the rewrite's fault, a line each.
         probes: How many changes were probed on their own.
@@ -251,7 +250,7 @@ def why_not(found: Validation) -> str:
         wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
         if not wrong:
             return f"{where}: {run.note}"
-        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
+        return f"the model differs from the {run.against} {where}: {wrong[0]}"
     if (seen := found.divergence) is None:
         return ""
     told = "the outputs are no evidence, but the models differ inside, first in tensor"

@@ -367,7 +367,7 @@ def test_validate_two_trees() -> None:
     onnx.save(MODELS["open"], "out/more.onnx")
     code, lines = told("validate", "in", "out", "--jobs", 2, "--resume", "runs")
     assert code == 3
-    assert lines[0].startswith("in/b/plain.onnx: failed (exit code 3): FAILED")
+    assert lines[0].startswith("in/b/plain.onnx: failed (exit code 3): output 'y'")
     assert "; it begins at " in lines[0]
     assert lines[1] == "in/open.onnx: no partner (exit code 2): there is no out/open.onnx"
     assert lines[2] == "out/more.onnx: no partner (exit code 2): there is no in/more.onnx"

@@ -1,8 +1,4 @@
-"""The operator for which conventions are asked, the answer of one, and the rule that gives it.
-
-Metal Performance Shaders (Apple, `MPSNNPaddingMethod`) has no rule: where SAME pads at all, its
-`SizeSame` is CoreML's with TOP_LEFT_HEAVY, and elsewhere no `pads` of ONNX express it.
-"""
+"""The operator for which conventions are asked, the answer of one, and the rule that gives it."""
 
 from __future__ import annotations
 

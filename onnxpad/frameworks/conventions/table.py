@@ -277,7 +277,7 @@ class Framework(Struct, frozen=True):
         for row in self.by_intent[intent]:
             if question.op in row.rules and isinstance(found := row.asked(asked), Answer):
                 return found
-        return f"{self.title}: {found}"
+        return f"not in {self.title}: {found}"
 
     def answer(self, intent: Intent, question: Question) -> Answer:
         """The padding and output of an operator that is written with an intent.

@@ -40,25 +40,19 @@ class ReportConvention:
     """Operators that pad as a framework does.
 
     ## What it does
-    Says which convention the padding of each operator fits: TensorFlow's SAME, with the odd element
-    at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
-    begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
-    directly in front. A convention fits if it computes the same at every size that the data may
-    have, so padding that no window reads makes no difference.
+    Says which convention the padding of each operator, with that of a `Pad` directly in front, fits
+    at every size that the data may have: TensorFlow's SAME, with the odd element at the end;
+    PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the begin; causal.
 
-    With `--convention NAME` each operator that does not fit that framework is a warning: the
-    framework's own padding is another, or it rounds or counts otherwise. Explicit padding
-    (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
-    that was not meant, which `onnxpad validate MODEL --reference FILE` tells from recorded outputs,
-    `onnxpad repad MODEL --to NAME` writes the framework's padding, which changes results. Causal
-    padding that Keras has, too, where SAME is another, is only told.
+    With `--convention NAME` each operator that does not fit that framework is a warning: it pads,
+    rounds or counts otherwise. Explicit padding (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same
+    and is right as it is. `onnxpad validate MODEL --reference FILE` tells from recorded outputs
+    whether it was meant; if not, `onnxpad repad MODEL --to NAME` writes the framework's.
     ## Why it matters
-    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
-    A network ported with the other padding reads one element further left everywhere, and loses
-    accuracy without any error. Pools differ, too: Caffe's round up, those of TensorFlow and cuDNN
-    down; TensorFlow, Keras and PaddlePaddle leave padding out of an average, PyTorch and Caffe
-    count it. A mixture may be meant (Keras' ResNet50 pads its stem by numbers), or be a port of
-    which only a part was converted.
+    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. A network ported with
+    the other padding reads one element further left everywhere, and loses accuracy without any
+    error. Pools differ, too: Caffe's round up; PyTorch's and Caffe's averages count padding. A
+    mixture may be meant: Keras' ResNet50 pads its stem by numbers.
     ## Example
         y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
     stays
@@ -66,8 +60,7 @@ class ReportConvention:
         float[1, 1, 8, 8] x
         float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}
     ## When it is exact
-    Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
-    with a kernel or a size that is not known are said to be so.
+    Nothing is changed. Where a size is open, every remainder by the stride is looked at.
     ## References
     TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; torch.nn.AvgPool2d,
     `count_include_pad`; Caffe, src/caffe/layers/pooling_layer.cpp; `onnxpad explain`.

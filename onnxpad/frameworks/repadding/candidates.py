@@ -110,16 +110,13 @@ def _longer(more: int, side: str, site: Site) -> Padding | None:
     return replace(site.padding, pads=pads, output_padding=appended)
 
 
-def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
+def _flagged(site: Site, padding: Padding) -> Iterator[Padding]:
     """A padding as a pool may round and an average may count it, first as they do now."""
     now = site.padding
     rounds = site.is_pool and site.is_sized and padding.pads is not None
     ceils = (now.ceil, not now.ceil) if rounds else (now.ceil and padding.pads is not None,)
     counts = (now.counted, not now.counted) if site.leaves_padding_out else (now.counted,)
-    for ceil, counted in product(ceils, counts):
-        words = f", rounded {'up (ceil)' if ceil else 'down'}" * (ceil != ceils[0])
-        words += f", padding {'not ' * (not counted)}counted" * (counted != now.counted)
-        yield words, replace(padding, ceil=ceil, counted=counted)
+    return (replace(padding, ceil=up, counted=each) for up, each in product(ceils, counts))
 
 
 def _ideas() -> Iterator[tuple[str, Idea, int]]:
@@ -145,10 +142,6 @@ def _ideas() -> Iterator[tuple[str, Idea, int]]:
         yield f"{more:+} elements at the {end}", partial(_longer, more, end), tier
 
 
-_OF_TRANSPOSED = {
-    "pytorch-half": "pytorch-output-padding",
-}
-"""The names that conventions of transposed convolutions have in the table."""
 _IDEAS = {name: (idea, tier) for name, idea, tier in _ideas()}
 
 
@@ -174,10 +167,10 @@ def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
     """
     every, whole = list[Candidate](), conventions(site)
     for name, (idea, tier) in _IDEAS.items():
-        name = _OF_TRANSPOSED.get(name, name) if site.is_transposed else name
-        for words, each in () if (padding := idea(site)) is None else _flagged(site, padding):
-            told = (name + words).removeprefix(f"{AS_IS}, ")
-            least = LESS if words and name != AS_IS else LIKELY
+        some = () if (padding := idea(site)) is None else _flagged(site, padding)
+        for at, each in enumerate(some):
+            least = LESS if at and name != AS_IS else LIKELY
+            told = "rounded or counted otherwise" if at and name == AS_IS else name
             every.append(Candidate(told, each, max(tier, least)))
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Arrays, Progress
-from onnxpad.arithmetic.size import evaluate
+from onnxpad.arithmetic.size import Size, evaluate
 from onnxpad.errors import UsageError, few
 from onnxpad.facts.engine import open_axes
 from onnxpad.frameworks.conventions.question import Question
@@ -90,7 +90,10 @@ def match_graph(
         result = replace(task.solve(), left=(*left, *copy.left), notes=given.notes)
         mark = graph.mark()
         if result.outcome == "matched" or result.first:
-            result = replace(result, changes=tuple(task.write()))
+            result = replace(result, changes=tuple(task.write(result.by)))
+            told, by = {each.name for each in result.changes}, result.by
+            if len(told) == 1 and by and not (by in FRAMEWORKS or ": " in by):
+                result = replace(result, by=told.pop())  # and not the mistake that is undone
         if result.outcome == "matched" and not task.nearness("off").solved:
             reason = "the model with the padding found, as written, does not reproduce it"
             result = replace(result, outcome="not matched", reason=reason, changes=())
@@ -346,33 +349,34 @@ class _Task:
         """The operators that compute something else with another point, at the sizes of a run."""
         return [at for at, to in enumerate(other) if not self._is_alike(point, at, point[at], to)]
 
-    def write(self) -> Iterator[Repadded]:
-        """Writes what was found into the graph, and tells it."""
+    def write(self, by: str) -> Iterator[Repadded]:
+        """Writes what was found into the graph, and tells it, by a convention of the whole."""
         found = (self._sizes.get(point, {}).values() for point in (self._start, self._point))
         before, after = (next(iter(sizes), []) for sizes in found)  # of the first sample
         with sites.redeclared(self._graph) as changed:
             for place in self._apart(self._point, self._start):
-                site, option = self._sites[place], self._options[place][self._point[place]]
-                sizes, was = after[place], site.padding
-                padding = sites.settled(site, option.padding, sizes, self._graph.opset)
+                site, sizes = self._sites[place], after[place]
+                was, padding = site.padding, self._paddings(self._point)[place]
+                padding = sites.settled(site, padding, sizes, self._graph.opset)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
                 answers = answers_of(site, sizes, was, padding)
                 had = sites.described(was, before[place] if before else (), site.windows)
                 is_one = len({each[place] for each in self._sizes[self._point].values()}) == 1
                 now = sites.described(padding, sizes if is_one else (), site.windows)
-                pytorch, keras, parting = self._written(place, padding)
-                how = option.name, attributes(padding), pytorch, keras, answers, parting
+                name, torch, keras, parting = self._written(place, padding, by)
+                how = name, attributes(padding), torch, keras, answers, tuple(parting)
                 yield Repadded(site.label, site.node.op, had, now, *how)
 
-    def _written(self, place: int, padding: Padding) -> tuple[str, str, tuple[str, ...]]:
-        """How PyTorch and Keras write a padding at all sizes recorded; empty if not in one line.
+    def _written(self, place: int, padding: Padding, by: str) -> tuple[str, str, str, list[str]]:
+        """The convention that a padding follows at all sizes, or where it comes from.
 
-        And the conventions that compute the same there, and not at all open sizes.
+        Then lines of PyTorch and Keras for the sizes recorded, and conventions for these alone.
         """
+        name = self._options[place][self._point[place]].name
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
         if (op := op_of(site)) is None:
-            return "", "", ()
+            return name, "", "", []
         grouped = site.node.attrs.get("group", 1) != 1
         here = [Question(op, sizes, site.windows, grouped=grouped) for sizes in every]
         names = alike(padding, here)
@@ -381,17 +385,26 @@ class _Task:
         torch, keras = ("".join(each) * (len(each) == 1) for each in lines)
         pairs = zip(site.sizes, every[0], strict=True)  # known ones may be others by now
         sizes = [now if isinstance(size, int) else size for size, now in pairs]
-        holds = alike(padding, case_of(op, site.windows, sizes, padding).questions)
-        return torch, keras, tuple(e for e in names if e not in holds)
+        holds = alike(padding, asked := case_of(op, site.windows, sizes, padding).questions)
+        fits, parting = ([e for e in names if (e in holds) is held] for held in (True, False))
+        if site.is_transposed and not fits:  # those to which a user gives numbers may
+            given = (tuple(b for b, _ in padding.crop), tuple(b - e for b, e in padding.crop))
+            asked = tuple(replace(e, padding=given[0], output_padding=given[1]) for e in asked)
+            fits = [*alike(padding, asked)]
+        liked = name, by, "tensorflow", "pytorch"
+        fits.sort(key=lambda fit: [not fit.startswith(each) for each in liked])
+        return (*fits, name)[0], torch, keras, parting
 
     def undecided(self, result: Matching) -> Matching:
         """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell.
 
         One size does not tell SAME from numbers where a window has a stride.
         """
-        axes, fed = [*open_axes(self._graph.inputs)], self._given.draws[0].feeds
         now = {id(site.node): site for site in sites.sites_of(Context(self._graph))[0]}
         here, point = [now.get(id(site.node), site) for site in self._sites], self._point
+        slid = (size for site in here for size in site.sizes if isinstance(size, Size))
+        names, fed = {e.name for size in slid for e in size.symbols}, self._given.draws[0].feeds
+        axes = [each for each in open_axes(self._graph.inputs) if each.symbol in names]
         own, windows = [site.padding for site in here], [site.windows for site in here]
         ways = [w for w, n in self._ways.items() if n in FRAMEWORKS and not self._apart(point, w)]
         is_strided = any(window.stride > 1 for each in windows for window in each)

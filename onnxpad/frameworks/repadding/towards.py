@@ -162,8 +162,9 @@ def intent_of(site: Site, op: Op) -> Intent:
         return fits.pop()
     if fits:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
-    advice = "; --shape or --dim fixes its sizes" if None in site.known_sizes else ""
-    raise AbsentError(f"its pads {pads} are no framework's SAME{advice}")
+    advice = "onnxpad match MODEL --reference FILE finds those that recorded outputs need"
+    advice = "fix its sizes with --shape or --dim" if None in site.known_sizes else advice
+    raise AbsentError(f"its pads {pads} are numbers of its own, no framework's SAME; {advice}")
 
 
 def chosen(

@@ -69,7 +69,7 @@ def _line(file: FileOutcome, *, is_full: bool) -> Block:
     written += ", which held something else" * file.replaced
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
-    line = shown(file.line.removeprefix("is "))
+    line = shown(file.line.removeprefix("is ").removeprefix("FAILED: "))
     line = f"{path}: {said}{line}{stays}{warnings}{rests}{written}{older}{known}"
     if not is_full:
         return line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from shlex import quote
 
 from onnxpad.errors import few
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
@@ -11,16 +12,16 @@ from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.documents.repad_document import rewritten
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, delivered, listed, shown
+from onnxpad.report.text import command, counted, delivered, listed, shown
 
-_SHOWN, _TRIED = 3, 8
-"""What is listed of one kind: beside the changes of a model that is matched, and of others."""
+_MOST = 8
+"""What is listed of one kind."""
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     found, is_full = report.matching, view == "full"
-    most = None if is_full else _TRIED if report.exit_code else _SHOWN
+    most = None if is_full else _MOST
     nearest = sorted(found.tried, key=lambda e: e.error) if is_full or report.exit_code else ()
     tried = [
         f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
@@ -29,22 +30,24 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
     changed, to = found.outcome == "matched", report.delivery
     ending = delivered(to, report.seconds, changed=changed, invalid=False)
-    if changed and not (to.written or to.in_memory):
-        ending += "; give -o FILE to write the model"
+    name, given = quote(report.name), "" if to.in_memory else report.given
+    target = quote(to.written or f"{report.name.removesuffix('.onnx')}.matched.onnx")
+    does = "checks" if to.written else "writes"
+    words = f"validate {target} {given}" if to.written else f"match {name} {given} -o {target}"
     partly = f"What is recorded before {shown(found.first)} is reproduced with" * bool(found.first)
-    changes = [*rewritten(found.changes, None if is_full else _TRIED)]
     verdict = marked(found.outcome, "error" if report.exit_code else "good")
-    by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
+    verdict += f" by {found.by!r}" if found.by else ""
     return Document.of(
         "match",
         shown(report.name),
-        f"{verdict}{by} ({counted(found.runs, 'run')})",
+        f"{verdict} ({counted(found.runs, 'run')})",
         [*_measured(report)],
-        Group(partly or "Changes" * is_full, changes),
+        Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
         listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
         [*_next(report), ending],
+        [f"This {does} it:", command(f"onnxpad {words}")] if changed and given else [],
     )
 
 
@@ -54,14 +57,14 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  {shown(found.reason)}"
     if found.first:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
-    offs = dict.fromkeys(map(_off, (found.before, found.after)))
-    told = "; with the padding found, ".join(offs)
-    yield f"  the outputs are {told} (1 is the range of {shown(report.reference)})"
+    told = "; with the padding found, ".join(dict.fromkeys(map(_off, (found.before, found.after))))
+    told += f" (of the range recorded in {shown(report.reference)})" * ("off by" in told)
+    yield f"  the outputs are {told}"
     if found.record:
-        yield f"  record inner tensors too: {few(map(shown, found.record), _SHOWN)}"
+        yield f"  record inner tensors too: {few(map(shown, found.record), 3)}"
     if found.further:
-        told = f"all padding as in {few(found.rivals, 4, ' or ')} gives the same"
-        yield f"  not decided: at these sizes {told if found.rivals else 'SAME and numbers agree'}"
+        told = f"padding as in {few(found.rivals, 4, ' or ')} gives the same here, not everywhere"
+        yield f"  not decided: {told if found.rivals else 'SAME and numbers agree at these sizes'}"
 
 
 def _next(report: MatchReport) -> Iterator[str]:
@@ -73,7 +76,8 @@ def _next(report: MatchReport) -> Iterator[str]:
     others = "weights, activations, normalisation and what is done to inputs"
     tried = found.tried if report.exit_code else ()
     if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
-        repad = f" (onnxpad repad --to {best.name})" * (best.name in FRAMEWORKS)
+        repad = f" (onnxpad repad {quote(report.name)} --to {best.name})"
+        repad *= best.name in FRAMEWORKS
         yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
     elif tried:
         yield f"Next: look at {others}, as no padding that was tried explains it"

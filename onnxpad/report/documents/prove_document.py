@@ -21,7 +21,8 @@ def prove_document(report: ProveReport, view: View = "brief") -> Document:
     told = proved(found) if found.verdict == "proved" else told
     told += f"; {counted(found.runs, 'run')} agreed" * bool(found.runs)
     head: list[Block] = [f"{report.seconds:.1f} s", *remarks(report)]
-    seen: list[Block] = [Pairs(_told(found.counterexample))] if found.counterexample else []
+    where = report.delivery.written
+    seen: list[Block] = [Pairs(_told(found.counterexample, where))] if found.counterexample else []
     regions = [(both([e.original or "?", e.rewritten or "?"]), e.reason) for e in found.regions]
     rows = [(place, shown(reason)) for place, reason in regions]
     most = None if view == "full" else _REGIONS
@@ -29,7 +30,7 @@ def prove_document(report: ProveReport, view: View = "brief") -> Document:
     return Document.of("prove", models, told, head, Group("Counterexample", seen), open_)
 
 
-def _told(found: Counterexample) -> list[tuple[str, str]]:
+def _told(found: Counterexample, written: str) -> list[tuple[str, str]]:
     sizes = ", ".join(f"{name} {size}" for name, size in found.sizes.items())
     rows = {
         "inputs": found.inputs,
@@ -37,5 +38,6 @@ def _told(found: Counterexample) -> list[tuple[str, str]]:
         "output": found.output,
         "differs": found.detail,
         "begins at": found.where,
+        "written to": f"{written} (validate --inputs)" * bool(written),
     }
     return [(name, shown(text)) for name, text in rows.items() if text]

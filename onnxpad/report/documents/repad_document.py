@@ -54,7 +54,7 @@ def _lines(change: Rewritten | Repadded) -> list[str]:
         return []
     pytorch, keras = (each or "none in one line" for each in (change.pytorch, change.keras))
     parting = f"  at the recorded sizes alone also {few(change.parting, 4)}"
-    told = [f"  {change.name}", *[parting] * bool(change.parting)]
+    told = [f"  as       {change.name}", *[parting] * bool(change.parting)]
     return [*told, f"  PyTorch  {pytorch}", f"  Keras    {keras}"]
 
 
@@ -74,7 +74,7 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
     yield from warned([report.failure] * bool(found.fails), "FAILED", "error")
     yield from warned([found.uncompared] * bool(found.uncompared), "not compared")
     if found.outputs:
-        yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
+        yield f"Outputs against the original's, on {few(map(shown, found.inputs), 1)}:"
         told = ((e, "equal" if e.equal else next(figures(e), e.detail)) for e in found.outputs)
         yield from first_rows(["", ""], [(shown(each.output), how) for each, how in told], _LISTED)
 

@@ -97,14 +97,14 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     run, seen = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
-    who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
+    model = "model" if validation.subject == "original" else run.subject
+    who = f"{model} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
     told = f"{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
     yield told if run.ok else f"{differs}: {told}"
     within = f"within {'what is allowed' if run.against == 'reference' else 'rounding'}"
-    rows = [
-        *dict.fromkeys(_compared(e, within) for e in seen if is_full or not e.ok or e.alignment)
-    ]
+    some = [each for each in seen if is_full or not each.ok or each.alignment]
+    rows = [*dict.fromkeys(_compared(each, within, is_full or validation.ok) for each in some)]
     yield from first_rows(["", ""], rows, None if is_full else OUTPUTS_A_RUN, "-v")
     if rest := [each for each in seen if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
@@ -113,14 +113,14 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
 
-def _compared(seen: Comparison, within: str) -> tuple[str, str]:
+def _compared(seen: Comparison, within: str, is_full: bool) -> tuple[str, str]:
     """An output, and how it compares: equal, within what is allowed, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
     told = ", ".join(figures(seen))
     words = "equal bit for bit" if seen.equal else f"{within}{': ' if told else ''}{told}"
     if not seen.ok:
-        at = f"; {told}, worst at {list(seen.worst)}" if seen.worst else ""
+        at = f"; {told}, worst at {list(seen.worst)}" if seen.worst and is_full else ""
         words = f"{marked('differs', 'error')}: {shown(seen.detail)}{at}"
     return f"{shown(seen.output)}{kind}", f"{words}{how}"
 
@@ -145,8 +145,6 @@ def _difference(found: Divergence) -> Block:
         *(("which differ", shown(each)) for each in found.operands),
         ("worst", f"{both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
         ("difference", ", ".join(figures(seen))),
-        ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
-        ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
         ("note", shown(found.note)),
     ]
     return Pairs([row for row in rows if row[1]])

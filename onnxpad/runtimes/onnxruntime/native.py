@@ -89,10 +89,10 @@ class Onnxruntime:
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
-        if provider not in (started := session.get_providers()):  # it fell back, and told nobody
+        if provider not in session.get_providers():  # it fell back, and told nobody
             raise ProviderError(
                 f"{provider} is installed but does not start on this machine (its "
-                f"libraries or its device are missing); use {' or '.join(started)}"
+                "libraries or its device are missing, as onnxpad doctor tells); use --provider cpu"
             )
         self._session, self._provider = session, provider
         return tuple(output.name for output in session.get_outputs())
