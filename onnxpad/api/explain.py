@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Dims, ModelSource, Shapes, listed, whole_number
 from onnxpad.arithmetic.window import Window
-from onnxpad.errors import UsageError, meant
+from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Question
 from onnxpad.options import suggesting
@@ -86,8 +86,6 @@ def explain(
     elif model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
-    elif sliding:
-        raise UsageError(f"a node has its own {' and '.join(sliding)}; --dim gives open sizes")
     else:
         from onnxpad.api import kinds
         from onnxpad.api.node_question import node_question
@@ -95,7 +93,12 @@ def explain(
 
         source, _ = kinds.source_of(model, "explain")
         with kinds.naming(source), gc_paused():
-            asked, about = node_question(source, kinds.path_of(model), node, shapes, dims)
+            wanted = () if size is None else _numbers("size", size, None)
+            given_sizes = shapes, dims, wanted
+            asked, about = node_question(source, kinds.path_of(model), node, *given_sizes)
+        if sliding:
+            leave = and_list(f"--{name}" for name in sliding)
+            raise UsageError(f"a node has its own numbers; leave out {leave}")
     if asked.op != "convtranspose" and output_padding is not None:
         raise UsageError(f"{asked.op} has no output_padding; only convtranspose has")
     given = (("padding", padding, 0), ("output_padding", output_padding, 0))

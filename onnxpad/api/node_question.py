@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from onnxpad.arguments import Dims, Shapes, Source
+from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import UsageError
 from onnxpad.facts.recorded import given_domain, recorded_sizes
+from onnxpad.facts.words import examples
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
@@ -14,7 +17,7 @@ from onnxpad.frameworks.fitting.padded import Padded, total_of
 from onnxpad.frameworks.reading import SiteReader
 from onnxpad.frameworks.repadding.towards import op_of
 from onnxpad.graph import Graph
-from onnxpad.inventory import chosen, sites_in, sizing
+from onnxpad.inventory import chosen, sites_in
 from onnxpad.padding.crops import Crops
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
@@ -23,12 +26,17 @@ from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
-    source: Source, model: str, name: str, shapes: Shapes | None = None, dims: Dims | None = None
+    source: Source,
+    model: str,
+    name: str,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    size: tuple[int, ...] = (),
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 
     The node goes by its name, that of its first output, or its label in reports; the path of the
-    model is empty for one in memory.
+    model is empty for one in memory. `size` is for the error if sizes are open: what to give.
 
     Raises:
         UsageError: There is no such node, it has no window, or its sizes are open.
@@ -49,11 +57,19 @@ def node_question(
     sizes, padded = (tuple(s for s in each if isinstance(s, int)) for each in (data, site.sizes))
     if len(sizes) < len(data) or len(padded) < len(data):
         without = ", without the Pad in front" if data != site.sizes else ""
-        given = sizing(context.sites.wording.places(data))
-        raise UsageError(
-            f"node {label!r} has data of {' x '.join(map(str, data))}{without}; give each one size "
-            f"with {given}, or --op, --size and --kernel instead"
-        )
+        told = " x ".join("?" if isinstance(each, Unknown) else str(each) for each in data)
+        told = f"node {label!r} has data of {told}{without}"
+        places = context.sites.wording.places(data) or context.sites.wording.places()
+        if not places:
+            raise UsageError(f"{told}; give --op, --size and --kernel instead of the node")
+        named, wanted = examples(places), size * len(data) if len(size) == 1 else size
+        for dim, limits in ((dim, domain.given.get(dim)) for dim in named):
+            if limits is not None:
+                told += f", where {dim} is {limits}"
+                named[dim] = named[dim] if int(named[dim]) in limits else str(limits.first)
+        named |= {str(e): str(n) for e, n in zip(data, wanted, strict=False) if str(e) in named}
+        line = " ".join(f"--dim {shlex.quote(dim)}={number}" for dim, number in named.items())
+        raise UsageError(f"{told}; {'instead of --size ' * bool(size)}give {line}, or your sizes")
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding
     if isinstance(read, TransposedOp):

@@ -85,12 +85,12 @@ class Screen(Struct, frozen=True):
                 indent = " " * (len(block) - len(text))
                 return wrapped(text, self.width, indent, f"{indent}  ")
             case Table():
-                return self._rows(block.heads, block.rows)
+                return self._rows(block.heads, block.rows, block.is_below)
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _rows(self, heads: Sequence[str], rows: Rows) -> Iterator[str]:
+    def _rows(self, heads: Sequence[str], rows: Rows, is_below: bool) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
         The widest ones are narrowed for it if that helps, but none below its longest word.
@@ -104,7 +104,7 @@ class Screen(Struct, frozen=True):
         words = [[e for text in column for e in unmarked(text).split(" ")] for column in columns]
         least = [max(map(len, each)) + 2 for each in words]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
-        is_below = sum(map(min, widths, least)) > room
+        is_below |= sum(map(min, widths, least)) > room
         room += _LEAST * is_below
         while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
@@ -121,7 +121,7 @@ class Screen(Struct, frozen=True):
             for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
                 room_of = zip(parts, [*widths, 0], strict=False)
                 yield "".join(f"  {e}{' ' * (n - len(unmarked(e)))}" for e, n in room_of).rstrip()
-            yield from (f"{' ' * indent}{each}" for each in below if is_below)
+            yield from (f"{' ' * indent}{each}" for each in below if is_below and each)
 
 
 def text_of(document: Document, screen: Screen) -> str:

@@ -34,10 +34,14 @@ Rows: TypeAlias = Sequence[Sequence[Cell]]
 
 
 class Table(Struct, frozen=True):
-    """A table, with the heads of its columns, which may be empty; names are in the last one."""
+    """A table, with the heads of its columns, which may be empty; names are in the last one.
+
+    In a text the last one is below the others if there is no room beside them, or as `is_below`.
+    """
 
     heads: Sequence[str]
     rows: Rows
+    is_below: bool = False
 
 
 Pairs = partial(Table, ("", ""))

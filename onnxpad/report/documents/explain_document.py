@@ -31,7 +31,8 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
     reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        padded = f"Without the Pad in front, which makes the data {_by(about.padded)}."
+        sizes = _by(explanation.size), _by(about.padded)
+        padded = "{} is the data before the Pad in front, which makes it {}.".format(*sizes)
         head += [padded] * bool(about.padded)
     head += configurations([("", explanation.config)])
     if reach is not None:

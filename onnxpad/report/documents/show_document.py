@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -53,16 +54,18 @@ def _operator(site: PaddingSite) -> str:
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
-    """Two lines for each form of padding: how much and how many, and which operators."""
+    """Two lines for each form of padding: how many pad how much, and which operators."""
     rows: list[Sequence[Cell]] = []
     for group in _forms(sites):
-        site = group[0]
+        site, fate = group[0], _fate(group[0])
         fits = (shown(site.convention) or "-") * bool(site.written)
-        said = [*filter(None, ["; ".join(filter(None, [fits, _fate(site)]))])]
-        names = NodeNames([shown(each.node) for each in group] * bool(said), said)
-        told = _operator(site), _amounts(site), shown(site.written), f"x {len(group):,}", names
+        names = NodeNames([shown(each.node) for each in group] * bool(fits or fate))
+        amounts = re.sub(r"(?<!,) ", UNBREAKABLE, _amounts(site))  # an axis with its numbers
+        told = f"{len(group):,}", _operator(site), amounts, shown(site.written), fits, fate, names
         rows.append(told)
-    return Table(["operator", "padding", "written as", "", "fits, where"], rows)
+    return Table(
+        ["", "operator", "padding", "written as", "fits", "fix", "where"], rows, is_below=True
+    )
 
 
 def _amounts(site: PaddingSite) -> str:
@@ -76,22 +79,23 @@ def _fate(site: PaddingSite) -> str:
         return "cannot be read"
     if site.fixable:
         is_sized = all("declares" in each.evidence for each in site.findings if each.fixable)
-        return f"{'fix declares sizes' if is_sized else 'fix rewrites'}{' a part' * site.stays}"
+        return f"{'declares sizes' if is_sized else 'rewrites'}{' a part' * site.stays}"
     return "stays" if site.stays else ""
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    sized = sum(_fate(each).startswith("fix declares") for each in sites)
+    sized = sum(_fate(each).startswith("declares") for each in sites)
     if result.is_checked:
         told = f"rewrites {fixable - sized:,} of these"
         told += f", declares sizes for {sized:,}" * bool(sized)
-        why = "; --node NAME says why" * bool(fixable or stay)
-        yield f"onnxpad fix {told}; {stay:,} stay, wholly or in part{why}"
+        told += f" and leaves {stay:,}, wholly or in part" * bool(stay)
+        yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(2):
-        yield f"for {counted(count, 'operator')}: {command_text(advice, result.model)}"
+        what = counted(count, "operator") + ", with your sizes" * (" --dim " in advice)
+        yield f"for {what}: {command_text(advice, result.model)}"
     for each in result.others:
         yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
 
@@ -107,7 +111,9 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
-    mends = [command_text(advice, result.model) for advice in site.advice]
+    helps = [e for e in site.advice if e != site.command] or site.advice  # the others do it, too
+    mends = [command_text(advice, result.model) for advice in helps]
+    mends += ["the sizes are examples"] * any(" --dim " in each for each in helps)
     rows += zip(["what to do", *[""] * len(mends)], mends, strict=False)
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
     drawn = [Picture({"": site})] * bool(site.written)
@@ -128,7 +134,8 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
     yield "writes", _value(site) * alone
     yield "read by", (", ".join(map(shown, site.readers)) or "nothing") * alone
     if site.outer and not alone:
-        yield "its own", "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
+        open_pads = f"auto_pad={site.read('auto_pad')}, by the size that the Pad makes"
+        yield "its own", open_pads if site.own_pads is None else f"pads {list(site.own_pads)}"
     for pad in () if alone else site.outer:
         through = f", through {', '.join(map(_step, pad.path))}" if pad.path else ""
         told = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}{through}"
