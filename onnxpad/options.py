@@ -225,7 +225,6 @@ TYPED: Mapping[str, Typed] = {
 }
 """How an option is typed on a command line, by its name in `Options`; others have calls alone."""
 
-
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 

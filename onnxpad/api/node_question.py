@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
+from itertools import cycle
 
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import UsageError
 from onnxpad.facts.recorded import given_domain, recorded_sizes
-from onnxpad.facts.words import examples
+from onnxpad.facts.words import as_options, examples
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
@@ -56,20 +56,15 @@ def node_question(
     data = site.sizes if total is None else total.sizes
     sizes, padded = (tuple(s for s in each if isinstance(s, int)) for each in (data, site.sizes))
     if len(sizes) < len(data) or len(padded) < len(data):
-        without = ", without the Pad in front" if data != site.sizes else ""
         told = " x ".join("?" if isinstance(each, Unknown) else str(each) for each in data)
-        told = f"node {label!r} has data of {told}{without}"
-        places = context.sites.wording.places(data) or context.sites.wording.places()
-        if not places:
-            raise UsageError(f"{told}; give --op, --size and --kernel instead of the node")
-        named, wanted = examples(places), size * len(data) if len(size) == 1 else size
-        for dim, limits in ((dim, domain.given.get(dim)) for dim in named):
-            if limits is not None:
-                told += f", where {dim} is {limits}"
-                named[dim] = named[dim] if int(named[dim]) in limits else str(limits.first)
-        named |= {str(e): str(n) for e, n in zip(data, wanted, strict=False) if str(e) in named}
-        line = " ".join(f"--dim {shlex.quote(dim)}={number}" for dim, number in named.items())
-        raise UsageError(f"{told}; {'instead of --size ' * bool(size)}give {line}, or your sizes")
+        told += ", without the Pad in front" if data != site.sizes else ""
+        told += f" ({domain})" * bool(domain.given)
+        named = examples(context.sites.wording.places(data) or context.sites.wording.places())
+        pairs = zip(map(str, data), cycle(size), strict=False)
+        named |= {dim: str(number) for dim, number in pairs if dim in named}
+        line = f"{'instead of --size ' * bool(size)}give {as_options(named)}, or your sizes"
+        line = line if named else "give --op, --size and --kernel instead of the node"
+        raise UsageError(f"node {label!r} has data of {told}; {line}")
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding
     if isinstance(read, TransposedOp):
@@ -92,7 +87,5 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | Tr
         op = found[0][1]
         return next(each for each in scopes if op.node in each.graph.nodes), op
     problem = f"cannot be read: {sites[0].problem}" if sites[0].problem else "has no window"
-    raise UsageError(
-        f"node {sites[0].node!r} ({sites[0].op_type}) {problem}; explain takes Conv, "
-        "ConvTranspose, MaxPool, AveragePool and operators like them"
-    )
+    told = f"node {sites[0].node!r} ({sites[0].op_type}) {problem}"
+    raise UsageError(f"{told}; explain takes convolutions and pools")

@@ -23,7 +23,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
 from onnxpad.arithmetic.window import Window, axis_names, output_size
 from onnxpad.errors import ModelError, UsageError, meant
 from onnxpad.facts.feasible import SizeDomain
-from onnxpad.facts.words import examples, formula
+from onnxpad.facts.words import as_options, examples, formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.reading import SiteReader, steps_of
@@ -177,7 +177,7 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
     if finding.fixable:
         yield command
     sizes: Any = finding.evidence.get("sizes", ())
-    dims = " ".join(f"--dim {shlex.quote(dim)}={size}" for dim, size in examples(sizes).items())
+    dims = as_options(examples(sizes))
     options: Any = finding.evidence.get("options", ())
     for option in options:
         if option != "--shape":

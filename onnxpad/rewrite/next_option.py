@@ -5,7 +5,6 @@ The trial rewrites the result further, as the option asks, counts what that gain
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -17,7 +16,7 @@ from onnxpad.arguments import dims_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import sizes_of
-from onnxpad.facts.words import examples
+from onnxpad.facts.words import as_options, examples
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
@@ -66,8 +65,7 @@ def next_option(
     fresh = {name: size for name, size in needed.items() if name not in ranges}
     for sizes in (fresh, *[needed | ranges] * bool(ranges)):  # of a range, if nothing else helps
         if found is None and sizes:
-            typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
-            found = tried(typed, {"dims": {**given, **sizes}})
+            found = tried(as_options(sizes), {"dims": {**given, **sizes}})
     if found is None and (typed := _most_named(findings, to_pads=to_pads)):
         found = tried(typed, dict([typed.removeprefix("--").split()]))
     return found

@@ -34,10 +34,7 @@ Rows: TypeAlias = Sequence[Sequence[Cell]]
 
 
 class Table(Struct, frozen=True):
-    """A table, with the heads of its columns, which may be empty; names are in the last one.
-
-    In a text the last one is below the others if there is no room beside them, or as `is_below`.
-    """
+    """A table with heads, which may be empty; names are in the last column, or below in a text."""
 
     heads: Sequence[str]
     rows: Rows

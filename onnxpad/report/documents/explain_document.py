@@ -31,8 +31,9 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
     reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        sizes = _by(explanation.size), _by(about.padded)
-        padded = "{} is the data before the Pad in front, which makes it {}.".format(*sizes)
+        padded = (
+            f"{_by(explanation.size)} is before the Pad in front, {_by(about.padded)} behind it."
+        )
         head += [padded] * bool(about.padded)
     head += configurations([("", explanation.config)])
     if reach is not None:
@@ -138,8 +139,6 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
     yield from _refused("not here", explanation.refused)
     if len({label[:1] for label in labels.values()}) < len({*labels.values()}):
         yield "  A1, A2, ...: the same at this size, not at all others"
-    if {"caffe", "caffe-ceil"}.issubset(labels) and explanation.question.padding is None:
-        yield "  Caffe's users give pads: caffe has half the kernel, caffe-ceil none"
 
 
 def _answers(

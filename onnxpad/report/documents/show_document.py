@@ -34,8 +34,6 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
 
 
 def _verdict(result: ShowResult) -> str:
-    if not result.total:
-        return "no padding to show"
     if result.asked:
         return f"{len(result.sites):,} of {counted(result.total, 'operator')}"
     padded = sum(bool(site.written) and site.amounts != "none" for site in result.sites)
@@ -63,9 +61,8 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
         amounts = re.sub(r"(?<!,) ", UNBREAKABLE, _amounts(site))  # an axis with its numbers
         told = f"{len(group):,}", _operator(site), amounts, shown(site.written), fits, fate, names
         rows.append(told)
-    return Table(
-        ["", "operator", "padding", "written as", "fits", "fix", "where"], rows, is_below=True
-    )
+    heads = "", "operator", "padding", "written as", "fits", "fix", "where"
+    return Table(heads, rows, is_below=True)
 
 
 def _amounts(site: PaddingSite) -> str:
@@ -110,7 +107,7 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
-    rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
+    rows = [*_labelled(site), *_decided(site, result.is_checked)]
     helps = [e for e in site.advice if e != site.command] or site.advice  # the others do it, too
     mends = [command_text(advice, result.model) for advice in helps]
     mends += ["the sizes are examples"] * any(" --dim " in each for each in helps)
@@ -131,7 +128,6 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
     for group in grouped([axis for axis in site.axes if axis.formula], lambda axis: axis.formula):
         yield "", f"on {and_list(axis.name for axis in group)} {shown(group[0].formula)}"
     yield "written as", shown(site.written) or "none"
-    yield "writes", _value(site) * alone
     yield "read by", (", ".join(map(shown, site.readers)) or "nothing") * alone
     if site.outer and not alone:
         open_pads = f"auto_pad={site.read('auto_pad')}, by the size that the Pad makes"
@@ -175,7 +171,5 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
         yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
         tried: Any = each.evidence.get("tried", ())
         yield from zip(["tried", *[""] * len(tried)], map(shown, tried), strict=False)
-    if not is_checked and site.kind != "malformed":
-        yield "fix", "not known, since check cannot read the model"
-    elif not site.findings:
+    if not site.findings and (is_checked or site.kind == "malformed"):
         yield "fix", f"leaves it: {shown(site.problem)}" if site.problem else "nothing to do"
