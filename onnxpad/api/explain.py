@@ -118,7 +118,8 @@ def _of_operator(arguments: Mapping[str, object]) -> Question:
         raise UsageError(f"--{missing[0]} is missing; {_ASKED}")
     op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
     if op not in OPS:
-        raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{meant(op, OPS)}")
+        near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
+        raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")
     if len(sizes) > _MOST_AXES:
         raise UsageError(f"size has {len(sizes)} axes; give {_MOST_AXES} at most, the spatial ones")
     names = ("kernel", "stride", "dilation")
@@ -155,8 +156,8 @@ def _numbers(
     found = [*map(whole_number, parts if isinstance(parts, Sequence) else [parts])]
     numbers = tuple(number for number in found if number is not None)
     if not numbers or None in found or not least <= min(numbers) <= max(numbers) <= _LARGEST:
-        told = f"{name} {value!r} is not in {least} to {_LARGEST}"
-        raise UsageError(f"{told}; give a number, or one for each axis as 3x3")
+        told = f"{name} {value!r} is no number from {least} to {_LARGEST}"
+        raise UsageError(f"{told}; give one, or one for each axis as 3x3")
     if sizes is not None and len(numbers) == 1:
         return numbers * len(sizes)
     if sizes is not None and len(numbers) != len(sizes):

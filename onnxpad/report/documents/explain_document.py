@@ -31,10 +31,7 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
     reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        padded = (
-            f"{_by(explanation.size)} is before the Pad in front, {_by(about.padded)} behind it."
-        )
-        head += [padded] * bool(about.padded)
+        head += [f"The Pad in front makes it {_by(about.padded)}."] * bool(about.padded)
     head += configurations([("", explanation.config)])
     if reach is not None:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]

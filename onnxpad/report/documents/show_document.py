@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
@@ -58,7 +59,7 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
         site, fate = group[0], _fate(group[0])
         fits = (shown(site.convention) or "-") * bool(site.written)
         names = NodeNames([shown(each.node) for each in group] * bool(fits or fate))
-        amounts = re.sub(r"(?<!,) ", UNBREAKABLE, _amounts(site))  # an axis with its numbers
+        amounts = _amounts(site).replace(" ", UNBREAKABLE).replace(f",{UNBREAKABLE}", ", ")
         told = f"{len(group):,}", _operator(site), amounts, shown(site.written), fits, fate, names
         rows.append(told)
     heads = "", "operator", "padding", "written as", "fits", "fix", "where"
@@ -168,7 +169,8 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
-        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
+        brief = replace(each, reason=each.brief or each.reason)  # formulas and advice are beside it
+        yield "fix", f"{does} it ({each.code}): {finding_text(brief)}"
         tried: Any = each.evidence.get("tried", ())
         yield from zip(["tried", *[""] * len(tried)], map(shown, tried), strict=False)
     if not site.findings and (is_checked or site.kind == "malformed"):
