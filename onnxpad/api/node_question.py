@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import chain, cycle
 
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Unknown
@@ -60,7 +60,8 @@ def node_question(
         told += ", without the Pad in front" if data != site.sizes else ""
         told += f" ({domain})" * bool(domain.given)
         named = examples(context.sites.wording.places(data) or context.sites.wording.places())
-        pairs = zip(map(str, data), cycle(size), strict=False)
+        limits = ((dim, each.last) for dim, each in domain.given.items())
+        pairs = chain(limits, zip(map(str, data), cycle(size), strict=False))
         named |= {dim: str(number) for dim, number in pairs if dim in named}
         line = f"{'instead of --size ' * bool(size)}give {as_options(named)}, or your sizes"
         line = line if named else "give --op, --size and --kernel instead of the node"

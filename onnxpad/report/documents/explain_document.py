@@ -22,8 +22,7 @@ _PERIODS, _WAYS, _CODED = 8, 3, 4
 _USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
 """What is usual in PyTorch for what TensorFlow calls SAME, the first that there is."""
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
-_Way = tuple[str, Answer, Sequence[str]]
-"""A padding by its label, with the conventions that it is of."""
+_Way = tuple[str, Answer, Sequence[str]]  # a padding by its label, with its conventions
 
 
 def explain_document(explanation: ExplainReport, view: View = "brief") -> Document:
