@@ -154,7 +154,7 @@ def _window(site: PaddingSite) -> str:
         if name == "kernel":
             said.append("x".join(told))
         elif {*told} != {"1"}:
-            said.append(f"{name} {'x'.join(told[:1] if len({*told}) == 1 else told)}")
+            said.append(f"{name}{UNBREAKABLE}{'x'.join(told[:1] if len({*told}) == 1 else told)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 
