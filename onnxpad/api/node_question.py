@@ -57,7 +57,7 @@ def node_question(
     sizes, padded = (tuple(s for s in each if isinstance(s, int)) for each in (data, site.sizes))
     if len(sizes) < len(data) or len(padded) < len(data):
         told = " x ".join("?" if isinstance(each, Unknown) else str(each) for each in data)
-        told += ", without the Pad in front" if data != site.sizes else ""
+        told += ", before the Pad in front" * (data != site.sizes)
         told += f" ({domain})" * bool(domain.given)
         named = examples(context.sites.wording.places(data) or context.sites.wording.places())
         limits = ((dim, each.last) for dim, each in domain.given.items())
@@ -83,7 +83,7 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | Tr
     found = [pair for pair in found if name in pair[0].names + pair[0].tensors] or found
     if len(found) > 1:
         labels = ", ".join(repr(each.node) for each, _ in found)
-        raise UsageError(f"{len(found)} nodes are called {name!r}; give one of {labels}")
+        raise UsageError(f"{len(found)} nodes fit {name!r}; give one of {labels}")
     if found:
         op = found[0][1]
         return next(each for each in scopes if op.node in each.graph.nodes), op

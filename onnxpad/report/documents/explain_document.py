@@ -91,6 +91,7 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         how = "padding='same'" if usual == "pytorch-same" else how
         verb = "crops" if explanation.op == "convtranspose" else "pads"
         amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
+        amounts = [each.replace(" ", UNBREAKABLE) for each in amounts]
         both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
         if letters[usual] == letters["tensorflow-same"]:
             apart = not any(
