@@ -101,8 +101,8 @@ class Screen(Struct, frozen=True):
         lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(len(unmarked(text)) for text in column) for column in columns]
-        words = [[e for text in column for e in unmarked(text).split(" ")] for column in columns]
-        least = [max(map(len, each)) + 2 for each in words]
+        words = [[e for t in each for e in enumerate(unmarked(t).split(" "))] for each in columns]
+        least = [max(len(word) + 2 * (place > 0) for place, word in each) for each in words]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below |= sum(map(min, widths, least)) > room
         room += _LEAST * is_below
