@@ -109,7 +109,7 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked)]
-    helps = [e for e in site.advice if e != site.command] or site.advice  # the others do it, too
+    helps = sorted(site.advice, key=lambda each: each != site.command)  # first what needs no option
     mends = [command_text(advice, result.model) for advice in helps]
     mends += ["the sizes are examples"] * any(" --dim " in each for each in helps)
     rows += zip(["what to do", *[""] * len(mends)], mends, strict=False)
