@@ -93,7 +93,7 @@ class Screen(Struct, frozen=True):
     def _rows(self, heads: Sequence[str], rows: Rows, is_below: bool) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
-        The widest one is narrowed for it while that helps, but none below its longest word.
+        The widest ones are narrowed for it if that helps, but none below its longest word.
         """
         told: list[Sequence[Any]] = [*rows]
         if any(heads):
@@ -106,13 +106,16 @@ class Screen(Struct, frozen=True):
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below |= sum(map(min, widths, least)) > room
         room += _LEAST * is_below
-        hang = "  " * (len(heads) > 2)
-        drawn = [[wrapped(e, None, "", hang) for e in column] for column in columns]
         while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
-            at = max(broad, key=widths.__getitem__)
-            drawn[at] = [wrapped(e, widths[at] - 1, "", hang) for e in columns[at]]
+            widths[max(broad, key=widths.__getitem__)] -= 1
+        hang = "  " * (len(heads) > 2)
+        drawn, spare = [list[list[str]]()] * len(columns), 0
+        for at in [*range(len(columns))] * 2:  # what a wrapped one leaves, the next ones may take
+            width = widths[at] + spare
+            drawn[at] = [wrapped(e, width, "", hang) for e in columns[at]]
             widths[at] = max(len(unmarked(e)) for lines in drawn[at] for e in lines)
+            spare = width - widths[at]
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
         for place, lines in enumerate(lasts):

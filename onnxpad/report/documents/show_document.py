@@ -59,17 +59,13 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
         site, fate = group[0], _fate(group[0])
         fits = (shown(site.convention) or "-") * bool(site.written)
         names = NodeNames([shown(each.node) for each in group] * bool(fits or fate))
-        amounts = _amounts(site).replace(" ", UNBREAKABLE).replace(f",{UNBREAKABLE}", ", ")
+        crops = "crops " * (site.kind == "transposed" and any(site.pads or ()))
+        pads = f"{crops}{site.amounts}" if site.amounts else "?" if site.written else "none"
+        amounts = pads.replace(" ", UNBREAKABLE).replace(f",{UNBREAKABLE}", ", ")
         told = f"{len(group):,}", _operator(site), amounts, shown(site.written), fits, fate, names
         rows.append(told)
     heads = "", "operator", "padding", "written as", "fits", "fix", "where"
     return Table(heads, rows, is_below=True)
-
-
-def _amounts(site: PaddingSite) -> str:
-    """The amounts of a site; of a transposed convolution those that it crops."""
-    crops = "crops " * (site.kind == "transposed" and any(site.pads or ()))
-    return f"{crops}{site.amounts}" if site.amounts else "?" if site.written else "none"
 
 
 def _fate(site: PaddingSite) -> str:
