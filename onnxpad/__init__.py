@@ -72,7 +72,6 @@ _MODULES = {
 }
 __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir
 
-
 _CALLS = {"check", "fix", "match", "prove", "repad", "show", "validate"}
 _LATER = (
     "numpy.random",

@@ -30,7 +30,6 @@ FILLS: Mapping[str, tuple[str, ...]] = {
 }
 """The values that own padding may stand for, by what an operator is like; the usual one first."""
 
-
 _PADDING = frozenset({"auto_pad", "count_include_pad", "pads"})
 
 

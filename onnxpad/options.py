@@ -225,7 +225,6 @@ TYPED: Mapping[str, Typed] = {
 }
 """How an option is typed on a command line, by its name in `Options`; others have calls alone."""
 
-
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
@@ -237,15 +236,24 @@ def require_known(names: Iterable[str], known: Collection[str]) -> None:
 
 
 def suggesting(call: _Call) -> _Call:
-    """A call whose error about an option that it has not names the one that may be meant."""
-    known = set(inspect.signature(call).parameters)
-    known |= {*OptionKeywords.__annotations__} if "options" in known else set()
+    """A call whose error about an option that it has not names the one that may be meant.
+
+    Its signature, which `help` shows, has the keywords of `Options` one by one.
+    """
+    signature = inspect.signature(call)
+    known = dict(signature.parameters)
+    if known.pop("options", None):
+        for name in OptionKeywords.__annotations__:
+            usual = getattr(Options(), name)
+            usual = str(usual) if isinstance(usual, str) else usual
+            known[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual)
 
     @functools.wraps(call)
     def checked(*given: Any, **options: Any) -> Any:
         require_known(options, known)
         return call(*given, **options)
 
+    vars(checked)["__signature__"] = signature.replace(parameters=[*known.values()])
     return cast("_Call", checked)
 
 

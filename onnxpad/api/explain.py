@@ -17,9 +17,7 @@ from onnxpad.report import Report
 PerAxis = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
-_ASKED = (
-    "give --op, --size and --kernel, or a model and --node, with a name that `onnxpad show` lists"
-)
+_ASKED = "give --op, --size and --kernel, or a model and --node (onnxpad show lists the names)"
 _MOST_AXES = 3
 _LARGEST = 2**31 - 1
 _MOST = 2**14, 2**12, _LARGEST
@@ -79,15 +77,11 @@ def explain(
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
     sliding = {name: value for name, value in slide.items() if value is not None}
     about: About | None = None
-    if model is None and node is None:
-        if shapes or dims:
-            raise UsageError("shapes and dims are about a model, but none is given")
+    if model is None and not (node or shapes or dims):
         asked = _of_operator(sliding)
     elif model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
-    elif sliding:
-        raise UsageError(f"a node has its own {' and '.join(sliding)}; --dim gives open sizes")
     else:
         from onnxpad.api import kinds
         from onnxpad.api.node_question import node_question
@@ -95,13 +89,16 @@ def explain(
 
         source, _ = kinds.source_of(model, "explain")
         with kinds.naming(source), gc_paused():
-            asked, about = node_question(source, kinds.path_of(model), node, shapes, dims)
+            given = shapes, dims, () if size is None else _numbers("size", size, None)
+            asked, about = node_question(source, kinds.path_of(model), node, *given)
+        if sliding:
+            raise UsageError(f"a node has its own numbers; leave out --{' and --'.join(sliding)}")
     if asked.op != "convtranspose" and output_padding is not None:
         raise UsageError(f"{asked.op} has no output_padding; only convtranspose has")
-    given = (("padding", padding, 0), ("output_padding", output_padding, 0))
+    lengths = (("padding", padding, 0), ("output_padding", output_padding, 0))
     pads, appended, output = (
         None if value is None else _numbers(name, value, asked.sizes, least=least)
-        for name, value, least in (*given, ("output_size", output_size, 1))
+        for name, value, least in (*lengths, ("output_size", output_size, 1))
     )
     own = about.own.axes if about and about.own else ()
     if pads is None and output is None and any(each.begin for each in own):
@@ -120,7 +117,6 @@ def _of_operator(arguments: Mapping[str, object]) -> Question:
     if missing := [name for name in ("op", "size", "kernel") if name not in arguments]:
         raise UsageError(f"--{missing[0]} is missing; {_ASKED}")
     op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
-    op = "avgpool" if op == "averagepool" else op
     if op not in OPS:
         near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
         raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")
@@ -142,11 +138,11 @@ def _require_short(asked: Question, about: About | None, output: Sequence[int] |
         for wanted, window, size in zip(output, windows, asked.sizes, strict=True):
             lengths.append((wanted - 1) * window.stride - size)
     found = max(lengths), max(window.stride for window in windows), max(asked.sizes)
-    if any(number > most for number, most in zip(found, _MOST, strict=True)):
-        raise UsageError(
-            "a kernel or padding of {}, stride {} and size {} is too long to explain; the most are "
-            "{}, {} and {}".format(*found, *_MOST)
-        )
+    for name, number, most in zip(
+        ("kernel or padding", "stride", "size"), found, _MOST, strict=True
+    ):
+        if number > most:
+            raise UsageError(f"a {name} of {number} is too long to explain; the most is {most}")
 
 
 def _numbers(
@@ -159,10 +155,9 @@ def _numbers(
     parts = value.split("x") if isinstance(value, str) else listed(value)
     found = [*map(whole_number, parts if isinstance(parts, Sequence) else [parts])]
     numbers = tuple(number for number in found if number is not None)
-    if not numbers or None in found:
-        raise UsageError(f"{name} {value!r} is no number; give one, or one for each axis as 3x3")
-    if not least <= min(numbers) <= max(numbers) <= _LARGEST:
-        raise UsageError(f"{name} {value!r} is not in {least} to {_LARGEST}; give other numbers")
+    if not numbers or None in found or not least <= min(numbers) <= max(numbers) <= _LARGEST:
+        told = f"{name} {value!r} is no number from {least} to {_LARGEST}"
+        raise UsageError(f"{told}; give one, or one for each axis as 3x3")
     if sizes is not None and len(numbers) == 1:
         return numbers * len(sizes)
     if sizes is not None and len(numbers) != len(sizes):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, cycle
 
 from onnxpad.arguments import Dims, Shapes, Source
+from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import UsageError
 from onnxpad.facts.recorded import given_domain, recorded_sizes
+from onnxpad.facts.words import as_options, examples
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
@@ -14,7 +17,7 @@ from onnxpad.frameworks.fitting.padded import Padded, total_of
 from onnxpad.frameworks.reading import SiteReader
 from onnxpad.frameworks.repadding.towards import op_of
 from onnxpad.graph import Graph
-from onnxpad.inventory import chosen, sites_in, sizing
+from onnxpad.inventory import chosen, sites_in
 from onnxpad.padding.crops import Crops
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
@@ -23,12 +26,17 @@ from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
-    source: Source, model: str, name: str, shapes: Shapes | None = None, dims: Dims | None = None
+    source: Source,
+    model: str,
+    name: str,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    size: tuple[int, ...] = (),
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 
     The node goes by its name, that of its first output, or its label in reports; the path of the
-    model is empty for one in memory.
+    model is empty for one in memory. `size` is for the error if sizes are open: what to give.
 
     Raises:
         UsageError: There is no such node, it has no window, or its sizes are open.
@@ -48,12 +56,16 @@ def node_question(
     data = site.sizes if total is None else total.sizes
     sizes, padded = (tuple(s for s in each if isinstance(s, int)) for each in (data, site.sizes))
     if len(sizes) < len(data) or len(padded) < len(data):
-        without = ", without the Pad in front" if data != site.sizes else ""
-        given = sizing(context.sites.wording.places(data))
-        raise UsageError(
-            f"node {label!r} has data of {' x '.join(map(str, data))}{without}; give each one size "
-            f"with {given}, or --op, --size and --kernel instead"
-        )
+        told = " x ".join("?" if isinstance(each, Unknown) else str(each) for each in data)
+        told += ", before the Pad in front" * (data != site.sizes)
+        told += f" ({domain})" * bool(domain.given)
+        named = examples(context.sites.wording.places(data) or context.sites.wording.places())
+        limits = ((dim, each.last) for dim, each in domain.given.items())
+        pairs = chain(limits, zip(map(str, data), cycle(size), strict=False))
+        named |= {dim: str(number) for dim, number in pairs if dim in named}
+        line = f"{'instead of --size ' * bool(size)}give {as_options(named)}, or your sizes"
+        line = line if named else "give --op, --size and --kernel instead of the node"
+        raise UsageError(f"node {label!r} has data of {told}; {line}")
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
     form = None if total is None else total.case.padding
     if isinstance(read, TransposedOp):
@@ -71,12 +83,10 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | Tr
     found = [pair for pair in found if name in pair[0].names + pair[0].tensors] or found
     if len(found) > 1:
         labels = ", ".join(repr(each.node) for each, _ in found)
-        raise UsageError(f"{len(found)} nodes are called {name!r}; give one of {labels}")
+        raise UsageError(f"{len(found)} nodes fit {name!r}; give one of {labels}")
     if found:
         op = found[0][1]
         return next(each for each in scopes if op.node in each.graph.nodes), op
     problem = f"cannot be read: {sites[0].problem}" if sites[0].problem else "has no window"
-    raise UsageError(
-        f"node {sites[0].node!r} ({sites[0].op_type}) {problem}; explain takes Conv, "
-        "ConvTranspose, MaxPool, AveragePool and operators like them"
-    )
+    told = f"node {sites[0].node!r} ({sites[0].op_type}) {problem}"
+    raise UsageError(f"{told}; explain takes convolutions and pools")

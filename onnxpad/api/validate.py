@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
 
-
 _PROVING = 10.0
 """Seconds after which no proof is looked for any more."""
 

@@ -60,7 +60,6 @@ from onnxpad.semantics.window import declared_row
 if TYPE_CHECKING:
     from onnxpad.declared import Row
 
-
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size of an open axis, unless `dims` says otherwise.
 

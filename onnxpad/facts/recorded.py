@@ -39,7 +39,6 @@ _LONGEST = 1 << 20
 _TOLD = 3
 """A warning names at most this many unusable entries."""
 
-
 _Size = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
 
 

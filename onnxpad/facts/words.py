@@ -5,9 +5,11 @@ They also say whether the content of a tensor is unknown only as an input may re
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import Any
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words, symbol
 from onnxpad.arithmetic.window import Side, Window, same_pads
@@ -35,9 +37,9 @@ class Wording:
         told = f"grows with {_sources(self.places(axes.values()))}" if is_known else "is not known"
         return f"the size of {_axes(axes)}, which {told}"
 
-    def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
-        """The axes of graph inputs that these sizes grow with, as data."""
-        names = _names(extents)
+    def places(self, extents: Iterable[Extent] | None = None) -> list[dict[str, object]]:
+        """The axes of graph inputs that these sizes grow with, as data; without any, all open."""
+        names = self._inputs if extents is None else _names(extents)
         found = dict.fromkeys(axis for name, axis in self._inputs.items() if name in names)
         return [{"name": axis.label, "input": axis.tensor, "axis": axis.axis} for axis in found]
 
@@ -61,7 +63,8 @@ class Wording:
         if not places or Unknown in map(type, extents):
             if all(map(self._is_known_at_one_size, given)):
                 text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
-                return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
+                sizes, helps = self.places(), (*BY_SIZE, *options)
+                return RefusalError(Reason.NOT_WORKED_OUT, text, sizes=sizes, options=helps)
             return self.overridable(given, "its amounts") or RefusalError(
                 Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
             )
@@ -143,14 +146,24 @@ class Wording:
         return found
 
 
+def examples(places: Iterable[Any]) -> dict[str, str]:
+    """An example of a size for each of the axes that `Wording.places` tells, by its name."""
+    return {each["name"]: "224" if each["axis"] else "1" for each in places}
+
+
+def as_options(sizes: Mapping[str, str]) -> str:
+    """Sizes of dimensions as they are typed, as a shell takes them."""
+    return " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
+
+
 @lru_cache(maxsize=1024)
-def formula(pair: ExtentPair, size: Extent) -> str:
-    """A begin and an end as formulas of the size of their axis; empty where there are none."""
+def formula(pair: ExtentPair, size: Extent, name: str = _OWN) -> str:
+    """A begin and an end as formulas of a size, in words; empty where there are none."""
     if not _varies(pair):
         return ""
-    begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+    begin, end = (in_terms_of(extent, size, name) for extent in pair)
     is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
-    return _told((begin, end), _OWN) if is_known else ""
+    return _told((begin, end), name) if is_known else ""
 
 
 def _told(pair: ExtentPair, name: str) -> str:

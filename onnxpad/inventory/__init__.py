@@ -23,7 +23,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
 from onnxpad.arithmetic.window import Window, axis_names, output_size
 from onnxpad.errors import ModelError, UsageError, meant
 from onnxpad.facts.feasible import SizeDomain
-from onnxpad.facts.words import formula
+from onnxpad.facts.words import as_options, examples, formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.reading import SiteReader, steps_of
@@ -87,7 +87,7 @@ class AxisPadding(Struct, frozen=True):
     @property
     def formula(self) -> str:
         """Begin and end as formulas of the size, where they depend on it; else empty."""
-        return formula(self.pair, self.extent)
+        return formula(self.pair, self.extent, "the size of the data")
 
     @property
     def told_size(self) -> str:
@@ -176,17 +176,12 @@ def _advice_on(finding: Finding, command: str) -> Iterator[str]:
     """Commands that help, each by itself; none if nothing can be done, or the reason says what."""
     if finding.fixable:
         yield command
-    dims = sizing(finding.evidence.get("sizes", ()))
+    sizes: Any = finding.evidence.get("sizes", ())
+    dims = as_options(examples(sizes))
     options: Any = finding.evidence.get("options", ())
     for option in options:
         if option != "--shape":
-            yield f"{command} {dims if option == '--dim' else option}"
-
-
-def sizing(axes: Any) -> str:
-    """The options that give sizes to axes as `facts.Wording.places` tells them."""
-    names = dict.fromkeys(str(each["name"]) for each in axes if isinstance(each, dict))
-    return " ".join(f"--dim {shlex.quote(name)}=N" for name in names) or "--shape SIZES"
+            yield f"{command} {(dims or '--shape SIZES') if option == '--dim' else option}"
 
 
 def _flat(pairs: ExtentPairs | None) -> tuple[int, ...] | None:

@@ -150,7 +150,6 @@ def write_pad(
 Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""
 
-
 Formula = tuple[list[int], list[int], Split, Pairs]
 """SAME's amounts on the spatial axes: in all (-size) mod modulus + surplus, split in two.
 

@@ -20,7 +20,6 @@ from onnxpad.rewrite.registry import catalogue
 STYLE = (files("onnxpad") / "page" / "style.css").read_text(encoding="utf-8")
 _OPEN = 3
 """Parts of a section under a title of their own that are open at first."""
-
 _MOST = 24
 """Rows of a table, or blocks of a section, that are not folded."""
 Html = NewType("Html", str)

@@ -243,7 +243,6 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
 }
 """What is computed, by record and key: its type (None for the path's), and how."""
 
-
 Key = tuple[str, Sequence[str], str, tuple[Any, Callable[[Any], object]] | None]
 """A name, a path, marks (`~`, `?`, `#`), and what computes it."""
 

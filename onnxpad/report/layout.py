@@ -85,12 +85,12 @@ class Screen(Struct, frozen=True):
                 indent = " " * (len(block) - len(text))
                 return wrapped(text, self.width, indent, f"{indent}  ")
             case Table():
-                return self._rows(block.heads, block.rows)
+                return self._rows(block.heads, block.rows, block.is_below)
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _rows(self, heads: Sequence[str], rows: Rows) -> Iterator[str]:
+    def _rows(self, heads: Sequence[str], rows: Rows, is_below: bool) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
         The widest ones are narrowed for it if that helps, but none below its longest word.
@@ -101,18 +101,21 @@ class Screen(Struct, frozen=True):
         lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(len(unmarked(text)) for text in column) for column in columns]
-        words = [[e for text in column for e in unmarked(text).split(" ")] for column in columns]
-        least = [max(map(len, each)) + 2 for each in words]
+        words = [[e for t in each for e in enumerate(unmarked(t).split(" "))] for each in columns]
+        least = [max(len(word) + 2 * (place > 0) for place, word in each) for each in words]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
-        is_below = sum(map(min, widths, least)) > room
+        is_below |= sum(map(min, widths, least)) > room
         room += _LEAST * is_below
         while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
         hang = "  " * (len(heads) > 2)
-        pairs = zip(columns, widths, strict=True)
-        drawn = [[wrapped(e, width, "", hang) for e in column] for column, width in pairs]
-        widths = [max(len(unmarked(e)) for lines in column for e in lines) for column in drawn]
+        drawn, spare = [list[list[str]]()] * len(columns), 0
+        for at in [*range(len(columns))] * 2:  # what a wrapped one leaves, the next ones may take
+            width = widths[at] + spare
+            drawn[at] = [wrapped(e, width, "", hang) for e in columns[at]]
+            widths[at] = max(len(unmarked(e)) for lines in drawn[at] for e in lines)
+            spare = width - widths[at]
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
         for place, lines in enumerate(lasts):
@@ -121,7 +124,7 @@ class Screen(Struct, frozen=True):
             for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
                 room_of = zip(parts, [*widths, 0], strict=False)
                 yield "".join(f"  {e}{' ' * (n - len(unmarked(e)))}" for e, n in room_of).rstrip()
-            yield from (f"{' ' * indent}{each}" for each in below if is_below)
+            yield from (f"{' ' * indent}{each}" for each in below if is_below and each)
 
 
 def text_of(document: Document, screen: Screen) -> str:

@@ -35,8 +35,7 @@ _LEGENDS = (
 _LINES = 18
 _SIZES, _EXAMPLES = 256, 2
 """Open sizes that are looked at, and those that are drawn, for example."""
-_Axes = Iterator[tuple[str, str, AxisAnswer]]
-"""Axes by name, each with the size for which it is told, if that is open."""
+_Axes = Iterator[tuple[str, str, AxisAnswer]]  # by name, with the size if that is an open one
 
 
 def figures(picture: Picture) -> Iterator[Figure]:

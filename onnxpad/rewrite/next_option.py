@@ -5,9 +5,9 @@ The trial rewrites the result further, as the option asks, counts what that gain
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from onnxpad.arguments import dims_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import sizes_of
+from onnxpad.facts.words import as_options, examples
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
@@ -64,8 +65,7 @@ def next_option(
     fresh = {name: size for name, size in needed.items() if name not in ranges}
     for sizes in (fresh, *[needed | ranges] * bool(ranges)):  # of a range, if nothing else helps
         if found is None and sizes:
-            typed = " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
-            found = tried(typed, {"dims": {**given, **sizes}})
+            found = tried(as_options(sizes), {"dims": {**given, **sizes}})
     if found is None and (typed := _most_named(findings, to_pads=to_pads)):
         found = tried(typed, dict([typed.removeprefix("--").split()]))
     return found
@@ -88,7 +88,7 @@ def _sizes(findings: Iterable[Finding]) -> dict[str, str]:
     """An example of a size for each axis on which padding depends that targets do not take."""
     told: list[Any] = [each.evidence for each in findings if each.reason_code == Reason.TARGET]
     sized = (each["sizes"] for each in told if "--dim" in each.get("options", ()))
-    return {e["name"]: "224" if e["axis"] else "1" for sizes in sized for e in sizes}
+    return examples(chain.from_iterable(sized))
 
 
 def _untaken(findings: Iterable[Finding]) -> int:

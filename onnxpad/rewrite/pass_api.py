@@ -50,8 +50,9 @@ _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
 class Context:
     """One graph of a model, its analysis, and the style that the user wants.
 
-    Everything is read from the graph as it is now. So a pass that goes on after one of its findings
-    was rewritten sees the rewritten graph.
+    A pass is given one. It reads `graph`, `analysis` and `user_options`, and calls `windows`,
+    `pads`, `transposed`, `read` and `label`; all else is for the tool itself. Everything is read
+    from the graph as it is now, so a pass that goes on after a rewrite sees the rewritten graph.
 
     Attributes:
         graph: The graph.

@@ -53,7 +53,6 @@ class Layer(Struct, frozen=True):
 Layers = tuple[Layer, ...]
 NO_LAYERS: Layers = ()
 
-
 _MOST = 1 << 24
 
 

@@ -135,7 +135,6 @@ CHANNELS_FIRST = Layout(batch=0, channels=1)
 """For data: batch, channels, spatial axes; for a weight: output and input channels, kernel."""
 CHANNELS_LAST = Layout(batch=0, channels=-1)
 
-
 _FILLS: Mapping[object, Fill] = {ZERO: Fill.ZERO, LEAST: Fill.LOWEST, EXCLUDED: Fill.EXCLUDED}
 
 

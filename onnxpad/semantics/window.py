@@ -201,7 +201,6 @@ TRANSPOSED: Mapping[tuple[str, str], Row] = {
 }
 """Operators that spread elements over windows, by domain and name."""
 
-
 _LIKE: Mapping[str, Mapping[str, Any]] = {
     "Conv": _CONVOLVING,
     "MaxPool": _POOLING,

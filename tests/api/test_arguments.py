@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from onnx import helper
 
 import onnxpad
 from onnxpad.api.validate import _unproven
 from onnxpad.arguments import codes_given, dims_given, require_timeout, source
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, shortened
+from onnxpad.options import Options
 from onnxpad.validation.result import Comparison, Placement, Run, Validation, not_validated
 from tests.support import onnxpad_runs
 from tests.support.rows import each_row, one_in
@@ -242,8 +243,8 @@ NEAR = {"rtol": None, "atol": None}
 @each_row(
     ("call", "options"),
     [
-        (onnxpad.fix, {**RUNS, "validate": True, "inputs": None}),
-        (onnxpad.check, {"convention": None}),
+        (onnxpad.fix, {**RUNS, "validate": True, "inputs": None, **asdict(Options())}),
+        (onnxpad.check, {"convention": None, **asdict(Options())}),
         (onnxpad.show, {**SIZES, "node": (), "target": (), "trust": None}),
         (onnxpad.validate, {
             **dict.fromkeys(["rewritten", "inputs", "reference", "samples", "seed"]),

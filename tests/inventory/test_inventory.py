@@ -77,7 +77,7 @@ def test_an_open_size_has_a_formula() -> None:
     high, wide = site.axes
     assert (site.pads, high.pair[1], site.amounts) == (None, 1, "H 0..1+1, W 1+1")
     assert (wide.pair, wide.formula) == ((1, 1), "")
-    assert site.advice == ("onnxpad fix MODEL --dim height=N", "onnxpad fix MODEL --dynamic pad")
+    assert site.advice == ("onnxpad fix MODEL --dim height=224", "onnxpad fix MODEL --dynamic pad")
     (fixed,) = onnxpad.show(model, dims={"height": 8}).sites
     assert fixed.pads == (0, 1, 1, 1)
     told = [unmarked(command_text(FIX, name)).split() for name in ("-a b", "")]

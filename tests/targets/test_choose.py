@@ -527,7 +527,7 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     (found,) = onnxpad.check(before, target=npu).findings
     assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape", "--dim"])
     (site,) = onnxpad.show(before, target=npu).sites
-    assert site.advice == (f"onnxpad fix MODEL --target {npu} --dim h=N --dim w=N",)
+    assert site.advice == (f"onnxpad fix MODEL --target {npu} --dim h=224 --dim w=224",)
     gains = onnxpad.fix(before, target=npu, validate=False).next
     assert gains is not None
     assert (gains.option, gains.taken) == ("--dim h=224 --dim w=224", 1)

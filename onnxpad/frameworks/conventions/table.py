@@ -229,7 +229,6 @@ transposed), `valid` pads nothing, and `causal` lets no output read a later inpu
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
-
 _UNPADDED = (
     Convention("unpadded", "no padding, rounded down; no crop", dict.fromkeys(OPS, _NONE)),
 )

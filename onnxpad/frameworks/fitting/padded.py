@@ -24,7 +24,6 @@ from onnxpad.semantics.operators import WindowOp
 _MOST = 64
 """The greatest stride of which each remainder is looked at."""
 
-
 Left = tuple[Context, Node, str]
 """An operator whose padding is not known, the graph that it is in, and why."""
 

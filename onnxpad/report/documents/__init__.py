@@ -34,10 +34,11 @@ Rows: TypeAlias = Sequence[Sequence[Cell]]
 
 
 class Table(Struct, frozen=True):
-    """A table, with the heads of its columns, which may be empty; names are in the last one."""
+    """A table with heads, which may be empty; names are in the last column, or below in a text."""
 
     heads: Sequence[str]
     rows: Rows
+    is_below: bool = False
 
 
 Pairs = partial(Table, ("", ""))

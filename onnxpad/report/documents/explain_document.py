@@ -22,8 +22,7 @@ _PERIODS, _WAYS, _CODED = 8, 3, 4
 _USUAL = ("pytorch-same", "pytorch-output-padding", "pytorch-half")
 """What is usual in PyTorch for what TensorFlow calls SAME, the first that there is."""
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
-_Way = tuple[str, Answer, Sequence[str]]
-"""A padding by its label, with the conventions that it is of."""
+_Way = tuple[str, Answer, Sequence[str]]  # a padding by its label, with its conventions
 
 
 def explain_document(explanation: ExplainReport, view: View = "brief") -> Document:
@@ -31,8 +30,7 @@ def explain_document(explanation: ExplainReport, view: View = "brief") -> Docume
     reach, about, place, head = explanation.reach, explanation.about, "", list[Block]()
     if about is not None:
         place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-        padded = f"Without the Pad in front, which makes the data {_by(about.padded)}."
-        head += [padded] * bool(about.padded)
+        head += [f"The Pad in front makes it {_by(about.padded)}."] * bool(about.padded)
     head += configurations([("", explanation.config)])
     if reach is not None:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
@@ -93,6 +91,7 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         how = "padding='same'" if usual == "pytorch-same" else how
         verb = "crops" if explanation.op == "convtranspose" else "pads"
         amounts = [f"({verb} {pads_text(each.pads).removeprefix('L ')})" for each in (theirs, ours)]
+        amounts = [each.replace(" ", UNBREAKABLE) for each in amounts]
         both = f"TensorFlow's SAME {amounts[0]} and PyTorch's {how} {amounts[1]}"
         if letters[usual] == letters["tensorflow-same"]:
             apart = not any(
@@ -137,8 +136,6 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
     yield from _refused("not here", explanation.refused)
     if len({label[:1] for label in labels.values()}) < len({*labels.values()}):
         yield "  A1, A2, ...: the same at this size, not at all others"
-    if {"caffe", "caffe-ceil"}.issubset(labels) and explanation.question.padding is None:
-        yield "  Caffe's users give pads: caffe has half the kernel, caffe-ceil none"
 
 
 def _answers(

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import PaddingSite, PathNode
@@ -33,8 +35,6 @@ def show_document(result: ShowResult, view: View = "brief") -> Document:
 
 
 def _verdict(result: ShowResult) -> str:
-    if not result.total:
-        return "no padding to show"
     if result.asked:
         return f"{len(result.sites):,} of {counted(result.total, 'operator')}"
     padded = sum(bool(site.written) and site.amounts != "none" for site in result.sites)
@@ -53,22 +53,19 @@ def _operator(site: PaddingSite) -> str:
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
-    """Two lines for each form of padding: how much and how many, and which operators."""
+    """Two lines for each form of padding: how many pad how much, and which operators."""
     rows: list[Sequence[Cell]] = []
     for group in _forms(sites):
-        site = group[0]
+        site, fate = group[0], _fate(group[0])
         fits = (shown(site.convention) or "-") * bool(site.written)
-        said = [*filter(None, ["; ".join(filter(None, [fits, _fate(site)]))])]
-        names = NodeNames([shown(each.node) for each in group] * bool(said), said)
-        told = _operator(site), _amounts(site), shown(site.written), f"x {len(group):,}", names
+        names = NodeNames([shown(each.node) for each in group] * bool(fits or fate))
+        crops = "crops " * (site.kind == "transposed" and any(site.pads or ()))
+        pads = f"{crops}{site.amounts}" if site.amounts else "?" if site.written else "none"
+        amounts = pads.replace(" ", UNBREAKABLE).replace(f",{UNBREAKABLE}", ", ")
+        told = f"{len(group):,}", _operator(site), amounts, shown(site.written), fits, fate, names
         rows.append(told)
-    return Table(["operator", "padding", "written as", "", "fits, where"], rows)
-
-
-def _amounts(site: PaddingSite) -> str:
-    """The amounts of a site; of a transposed convolution those that it crops."""
-    crops = "crops " * (site.kind == "transposed" and any(site.pads or ()))
-    return f"{crops}{site.amounts}" if site.amounts else "?" if site.written else "none"
+    heads = "", "operator", "padding", "written as", "fits", "fix", "where"
+    return Table(heads, rows, is_below=True)
 
 
 def _fate(site: PaddingSite) -> str:
@@ -76,22 +73,23 @@ def _fate(site: PaddingSite) -> str:
         return "cannot be read"
     if site.fixable:
         is_sized = all("declares" in each.evidence for each in site.findings if each.fixable)
-        return f"{'fix declares sizes' if is_sized else 'fix rewrites'}{' a part' * site.stays}"
+        return f"{'declares sizes' if is_sized else 'rewrites'}{' a part' * site.stays}"
     return "stays" if site.stays else ""
 
 
 def _ending(result: ShowResult) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    sized = sum(_fate(each).startswith("fix declares") for each in sites)
+    sized = sum(_fate(each).startswith("declares") for each in sites)
     if result.is_checked:
         told = f"rewrites {fixable - sized:,} of these"
         told += f", declares sizes for {sized:,}" * bool(sized)
-        why = "; --node NAME says why" * bool(fixable or stay)
-        yield f"onnxpad fix {told}; {stay:,} stay, wholly or in part{why}"
+        told += f" and leaves {stay:,}, wholly or in part" * bool(stay)
+        yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(2):
-        yield f"for {counted(count, 'operator')}: {command_text(advice, result.model)}"
+        what = counted(count, "operator") + ", with your sizes" * (" --dim " in advice)
+        yield f"for {what}: {command_text(advice, result.model)}"
     for each in result.others:
         yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
 
@@ -106,8 +104,10 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
-    rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
-    mends = [command_text(advice, result.model) for advice in site.advice]
+    rows = [*_labelled(site), *_decided(site, result.is_checked)]
+    helps = sorted(site.advice, key=lambda each: each != site.command)  # first what needs no option
+    mends = [command_text(advice, result.model) for advice in helps]
+    mends += ["the sizes are examples"] * any(" --dim " in each for each in helps)
     rows += zip(["what to do", *[""] * len(mends)], mends, strict=False)
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
     drawn = [Picture({"": site})] * bool(site.written)
@@ -125,10 +125,10 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
     for group in grouped([axis for axis in site.axes if axis.formula], lambda axis: axis.formula):
         yield "", f"on {and_list(axis.name for axis in group)} {shown(group[0].formula)}"
     yield "written as", shown(site.written) or "none"
-    yield "writes", _value(site) * alone
     yield "read by", (", ".join(map(shown, site.readers)) or "nothing") * alone
     if site.outer and not alone:
-        yield "its own", "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
+        open_pads = f"auto_pad={site.read('auto_pad')}, by the size that the Pad makes"
+        yield "its own", open_pads if site.own_pads is None else f"pads {list(site.own_pads)}"
     for pad in () if alone else site.outer:
         through = f", through {', '.join(map(_step, pad.path))}" if pad.path else ""
         told = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}{through}"
@@ -150,7 +150,7 @@ def _window(site: PaddingSite) -> str:
         if name == "kernel":
             said.append("x".join(told))
         elif {*told} != {"1"}:
-            said.append(f"{name} {'x'.join(told[:1] if len({*told}) == 1 else told)}")
+            said.append(f"{name}{UNBREAKABLE}{'x'.join(told[:1] if len({*told}) == 1 else told)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 
@@ -165,10 +165,9 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
-        yield "fix", f"{does} it ({each.code}): {finding_text(each)}"
+        brief = replace(each, reason=each.brief or each.reason)  # formulas and advice are beside it
+        yield "fix", f"{does} it ({each.code}): {finding_text(brief)}"
         tried: Any = each.evidence.get("tried", ())
         yield from zip(["tried", *[""] * len(tried)], map(shown, tried), strict=False)
-    if not is_checked and site.kind != "malformed":
-        yield "fix", "not known, since check cannot read the model"
-    elif not site.findings:
+    if not site.findings and (is_checked or site.kind == "malformed"):
         yield "fix", f"leaves it: {shown(site.problem)}" if site.problem else "nothing to do"

@@ -59,7 +59,6 @@ _FAR = 64
 MEETING = frozenset({"Clip", _DEQUANTISE, "Div", "Mul", _QUANTISE, "Relu"})
 """Operators at an end of such neighbours."""
 
-
 Meeting = tuple[tuple[Node, ...], str]
 """Neighbours that would be fused wrongly, upstream first, and what would come of it."""
 
