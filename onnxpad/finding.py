@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -466,3 +467,13 @@ class SiteForm(Struct, frozen=True):
         axes = tuple((name, begins[name], ends[name]) for name in begins)
         parts = (part for op, each in found for part in each.attributes or [(op, each.by_axis)])
         return WrittenAmounts(axes, tuple(parts))
+
+
+def examples(places: Iterable[Any]) -> dict[str, str]:
+    """An example of a size for each of the axes that evidence tells as `sizes`, by its name."""
+    return {each["name"]: "224" if each["axis"] else "1" for each in places}
+
+
+def as_options(sizes: Mapping[str, str]) -> str:
+    """Sizes of dimensions as they are typed, as a shell takes them."""
+    return " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())

@@ -9,7 +9,7 @@ from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import UsageError
 from onnxpad.facts.recorded import given_domain, recorded_sizes
-from onnxpad.facts.words import as_options, examples
+from onnxpad.finding import as_options, examples
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of

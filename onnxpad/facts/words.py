@@ -5,11 +5,9 @@ They also say whether the content of a tensor is unknown only as an input may re
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words, symbol
 from onnxpad.arithmetic.window import Side, Window, same_pads
@@ -144,16 +142,6 @@ class Wording:
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found
-
-
-def examples(places: Iterable[Any]) -> dict[str, str]:
-    """An example of a size for each of the axes that `Wording.places` tells, by its name."""
-    return {each["name"]: "224" if each["axis"] else "1" for each in places}
-
-
-def as_options(sizes: Mapping[str, str]) -> str:
-    """Sizes of dimensions as they are typed, as a shell takes them."""
-    return " ".join(f"--dim {shlex.quote(name)}={size}" for name, size in sizes.items())
 
 
 @lru_cache(maxsize=1024)

@@ -23,8 +23,8 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
 from onnxpad.arithmetic.window import Window, axis_names, output_size
 from onnxpad.errors import ModelError, UsageError, meant
 from onnxpad.facts.feasible import SizeDomain
-from onnxpad.facts.words import as_options, examples, formula
-from onnxpad.finding import Finding
+from onnxpad.facts.words import formula
+from onnxpad.finding import Finding, as_options, examples
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.reading import SiteReader, steps_of
 from onnxpad.graph import Graph, Node, describe

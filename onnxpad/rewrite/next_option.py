@@ -16,8 +16,7 @@ from onnxpad.arguments import dims_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import sizes_of
-from onnxpad.facts.words import as_options, examples
-from onnxpad.finding import Counts, Finding, NextOption
+from onnxpad.finding import Counts, Finding, NextOption, as_options, examples
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason

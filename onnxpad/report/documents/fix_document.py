@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
-from onnxpad.finding import Change, Finding
+from onnxpad.finding import Change, Finding, as_options, examples
 from onnxpad.options import Options
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
@@ -65,9 +65,8 @@ def _headline(report: FixReport) -> str:
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
     if report.changes:
-        found, why = report.validation, ""
-        if found is not None:
-            why = f"{_VALIDATED[found.outcome]}{shown(found.reason)}"
+        found = report.validation
+        why = f"{_VALIDATED[found.outcome]}{shown(found.reason)}" if found else ""
         would = " would be made" * report.delivery.check
         said = f"{counted(len(report.changes), 'change')}{would}{style}{why}"
     elif report.declared:
@@ -186,27 +185,25 @@ def _compared(found: Validation) -> str:
     return f"outputs are equal in {RUNTIME} ({shown(where)}): {said}"
 
 
-def sized(findings: Iterable[Finding]) -> tuple[int, tuple[str, ...]]:
-    """How many depend on open sizes, and the options that give them constant amounts."""
+def sized(findings: Iterable[Finding]) -> tuple[int, Mapping[str, str]]:
+    """How many depend on open sizes, and an example for each size that is known by name."""
     facts: list[Any] = [each.evidence for each in findings]
     found = [each for each in facts if "--dim" in each.get("options", ())]
-    names = dict.fromkeys(axis["name"] for each in found for axis in each.get("sizes", ()))
-    options = (*(f"--dim {name}=SIZE" for name in names),)
-    return len(found), options or ("--shape or --dim",) * bool(found)
+    return len(found), examples(axis for each in found for axis in each.get("sizes", ()))
 
 
 def _ending(report: FixReport, *, is_full: bool) -> Iterator[str]:
-    count, options = sized(report.findings)
+    count, sizes = sized(report.findings)
     if found := report.next:
         is_whole = not report.delivery.in_memory and report.options == Options()
         whole = f"onnxpad fix {shlex.quote(report.name)} " * is_whole
         yield f"{marked('Next:', 'strong')} {command(f'{whole}{found.option}')} would {found.gain}"
     elif count and not report.options.targets:  # for which sizes were tried
-        said = f"Next: {count:,} of these depend on open sizes; {few(map(shown, options), 3, ' ')}"
-        yield marked(f"{said} gives them constant amounts", "strong")
+        such = command(as_options(sizes) or "--shape or --dim")
+        said = f"constant sizes, as with {such}, give {count:,} of these constant amounts"
+        yield f"{marked('Next:', 'strong')} {said}"
     invalid = report.outcome is Outcome.INVALID
     yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
     if not is_full and (report.changes or report.findings):
-        call = "result.changes and result.findings have"
-        where = call if report.delivery.in_memory else "--verbose has"
+        where = "result has" if report.delivery.in_memory else "--verbose has"
         yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")

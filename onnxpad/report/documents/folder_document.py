@@ -92,6 +92,8 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     told = [e for file in files for kind in kinds for e in getattr(file, kind, ())]
     delivery, option = report.delivery, getattr(report, "next", None)
     line, is_fix = unmarked(report.document().title), report.command == "fix"
+    count, sizes = sized(report.findings if is_fix and not option else ())
+    dims = [f"--dim {name}=SIZE" for name in sizes] or ["--shape or --dim"] * bool(count)
     changes, undone = (report.changes, report.undone) if is_fix else ((), ())
     ranged = any(each.certificate.within for each in changes)
     rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
@@ -120,7 +122,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
         rests=(*rests,),
         replaced=delivery.replaced,
         next=getattr(option, "option", ""),
-        sizes=sized(report.findings)[1] if is_fix and not option else (),
+        sizes=(*dims,),
         config=next((each.config for each in files if each.config), None),
         text=json_of(report),
     )
