@@ -71,7 +71,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     if not options.targets:
-        raise UsageError("target_only needs a target that it is about")
+        raise UsageError("no target is named, as openvino is; target_only needs a target")
     return tuple(dict.fromkeys(map(load, options.targets)))
 
 

@@ -146,6 +146,15 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
+    def why(self, form: Form) -> str:
+        """Why it is so of a form that it covers: the note, or the conditions as the form has them.
+
+        A range is told whole, as is what is said of a `Pad` that an operator takes.
+        """
+        own = {n: (getattr(form, n),) for n, said in self.when.items() if isinstance(said, tuple)}
+        held = {n: each for n, each in own.items() if each[0] in self.when[n]}
+        return self.note or replace(self, when=self.when | held).text
+
     def precedes(self, other: Cell) -> bool:
         """Whether it is about fewer forms than another cell, known as well, by their conditions."""
         both = self.measured == other.measured and self._within(other)
@@ -261,7 +270,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return Standing(len(forms()), len(right & best), len(best), models)
 
 
-REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")
+REST = Cell(verdict="right", when={}, source="no cell says what is right: what none covers is")
 TAKEN = Cell(verdict="right", when={}, source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 OPEN = Cell(verdict="unknown", when={}, note="sizes decide whether its amounts are taken")

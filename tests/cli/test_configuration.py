@@ -341,9 +341,12 @@ class TestSizes:
             lines = onnxpad_runs(*words.split()).stderr.splitlines()
             for line, pattern in zip(lines, ("dim", "per-file-dim 'exported/*'"), strict=True):
                 assert line.startswith(f"note: onnxpad.toml: {pattern}: ")
-                assert line.endswith("did you mean 'height'?")
-        wrote("onnxpad.toml", "dim = 'other=6'")  # is for models of another kind
-        assert onnxpad_runs("check", "exported").stderr == ""
+                assert line.endswith(" open; there is 'height'")
+        wrote("onnxpad.toml", "dim = ['other=6', 'height=6']", "exclude = 'none/*'")
+        assert onnxpad_runs("check", "exported").stderr == (
+            "note: onnxpad.toml: exclude 'none/*' fits no model of this run\n"
+            "note: onnxpad.toml: dim: no model of this run has 'other' open; there is 'height'\n"
+        )
 
 
 class TestWhatIsRefused:

@@ -241,3 +241,26 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
             ]
             found = {each.verdict for site in sites if (each := target.cell(site)).measured}
             assert not found or cell.verdict == "unknown" or cell.verdict in found, target.name
+
+
+@each_row(
+    ("name", "fields", "verdict"),
+    [
+        ("tract", {"op": "Conv", "pad": "computed", "outer": "end", "sized": False}, "unknown"),
+        ("tract", {"op": "Conv", "pad": "computed", "outer": "end", "batched": False}, "unknown"),
+        (
+            "tract",
+            {"op": "Pad", "pad": "computed", "batched": False, "producer": "tf2onnx"},
+            "rejected",
+        ),
+        ("openvino", TRANSPOSED | {"output_shape": True, "pads": "open", "sized": False}, "wrong"),
+        ("openvino", TRANSPOSED | {"output_shape": True, "pads": "end", "batched": False}, "wrong"),
+        ("openvino", MAX | {"pad": "constant", "fill": "lowest", "opset": 10}, "rejected"),
+        ("opencv", TRANSPOSED | {"output_shape": True, "pads": "open", "sized": False}, "wrong"),
+    ],
+)
+def test_exported_models_that_a_target_once_answered_otherwise(
+    name: str, fields: dict[str, Any], verdict: str
+) -> None:
+    usual = {"rank": 2, "dtype": "float32", "stride": 2, "outer": "equal" * ("pad" in fields)}
+    assert load(name).cell(Form(**(usual | fields))).verdict == verdict

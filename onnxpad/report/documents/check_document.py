@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -23,10 +24,10 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
     Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
     """
-    files, is_full = report.files, view == "full"
+    files, is_full = [merged(e, report.fail_on) for e in report.files], view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
     fails = sum(len(e.failing(report.fail_on)) for e in files if report.fail_on not in [*Severity])
-    said = [_severities(report) + f", {fails:,} of these fail" * bool(fails)]  # but by codes
+    said = [_severities(files) + f", {fails:,} of these fail" * bool(fails)]  # but by codes
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
@@ -44,6 +45,26 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
     failing = {*map(id, file.failing(report.fail_on))}
     listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
     return replace(file, findings=tuple(listed))
+
+
+def merged(file: FileReport, fail_on: str) -> FileReport:
+    """The file with rewrites told in what a target makes of the same node; both fail, or neither.
+
+    But for reports in text: of a padding that a target rejects there is one line.
+    """
+    failing = {*map(id, file.failing(fail_on))}
+    places = [((each.location, id(each) in failing), each) for each in file.findings]
+    rewrites = {place: e for place, e in places if e.fixable and "target" not in e.evidence}
+    found, gone = list[Finding](), set[int]()
+    for place, each in places:
+        by, is_mended = rewrites.get(place), each.fixable and "target" in each.evidence
+        if by and is_mended and each.severity.rank >= by.severity.rank:
+            said = f"{each.message}; {by.code}: {by.message}"
+            found.append(replace(each, message=said, sizes=by.sizes, assumptions=by.assumptions))
+            gone.add(id(by))
+        else:
+            found.append(each)
+    return replace(file, findings=tuple(each for each in found if id(each) not in gone))
 
 
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
@@ -66,10 +87,10 @@ def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
     return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
-def _severities(report: CheckReport) -> str:
-    unreadable = sum(bool(file.error) for file in report.files)
-    found = {each: report.count(each) for each in reversed(Severity)}
-    told = [marked(counted(count, each), each) for each, count in found.items() if count]
+def _severities(files: Sequence[FileReport]) -> str:
+    unreadable = sum(bool(file.error) for file in files)
+    found = Counter(each.severity for file in files for each in file.findings)
+    told = [marked(counted(found[each], each), each) for each in reversed(Severity) if found[each]]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
     return ", ".join(told or [marked("nothing found", "good")])
 
