@@ -44,39 +44,30 @@ def with_sizes(
             lacking |= error.missing
 
 
-def missing_sizes(
-    models: Iterable[Path], options: Mapping[str, Any]
-) -> tuple[set[tuple[str, str]], list[Lacking]]:
-    """The sizes among the options for which no model has what they are for, by kind and name.
+def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
+    """Raises UsageError if no model has what a size among the options is for.
 
-    And what each model lacks of them, until each size has one. Models that cannot be read are left
-    out.
+    Models are read until each size has one; those that cannot be read have nothing.
     """
     sizes = {kind: each for kind in _READ if (each := options.get(kind))}
-    missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
-    if not missing:
-        return set(), []
+    if not sizes:
+        return
     from onnxpad.facts.recorded import given_domain
     from onnxpad.graph import Graph
 
     found = list[Lacking]()
+    missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
     for model in models:
         try:
             found.append(with_sizes(partial(given_domain, Graph.read(model)), sizes)[1])
         except MismatchError:  # it has the names
-            return set(), found
+            return
         except (OSError, OnnxpadError):
             continue
         missing &= found[-1].keys()
         if not missing:
-            break
-    return missing if found else set(), found
-
-
-def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
-    """Raises UsageError if no model that can be read has what a size among the options is for."""
-    missing, found = missing_sizes(models, options)
-    for (kind, name), (told, _) in (found[0] if missing else {}).items():
+            return
+    for (kind, name), (told, _) in (found[0] if found else {}).items():
         if (kind, name) in missing:
             known = dict.fromkeys(e for each in found for e in each[kind, name][1])
             if found[1:] and known:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.api.sizes import missing_sizes
+from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
@@ -124,14 +124,12 @@ def _unmet(
                 fits = [each for each in of_key if _fits(path.parent, pattern, each)]
                 if not fits and len(of_key) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
-                sizes = sizes_by_name("--dim", keys[key][pattern]) if key == SIZED and fits else {}
-                missing, lacking = missing_sizes(fits, {"dims": sizes})
-                if names := [name for name in sizes if ("dims", name) in missing]:
-                    place = "dim" if pattern == "*" else f"{key} {pattern!r}"
-                    known = dict.fromkeys(e for each in lacking for e in each["dims", names[0]][1])
-                    there = f"; there is {few(map(repr, known), 8)}" if known else ""
-                    told = few(map(repr, names), 8)
-                    yield f"{path}: {place}: no model of this run has {told} open{there}"
+                if key == SIZED:
+                    try:
+                        require_sizes(fits, {"dims": sizes_by_name("--dim", keys[key][pattern])})
+                    except UsageError as error:
+                        place = "dim" if pattern == "*" else f"{key} {pattern!r}"
+                        yield f"{path}: {place}: {str(error).partition('; did you mean')[0]}"
 
 
 def _read_in(folder: Path) -> Read:

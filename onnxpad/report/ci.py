@@ -1,7 +1,4 @@
-"""The report of `check` in the formats that CI systems read: annotations of GitHub, and SARIF.
-
-They name files relative to the working folder, so that a report is the same on every machine.
-"""
+"""The report of `check` as annotations of GitHub and SARIF, with paths from the working folder."""
 
 from __future__ import annotations
 

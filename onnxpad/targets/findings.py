@@ -86,7 +86,7 @@ def _finding(
     known += f": {cell.source}" * bool(cell.source)
     does = f"{target.full_name} {report.does}: {cell.why(form)} [{known}]"
     does += "; declaring the sizes given mends it" * sized
-    written = form.text.removeprefix(f"{form.op}: ")
+    written = "no padding" if form.pads_nothing else form.text.removeprefix(f"{form.op}: ")
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     facts |= {"declares": True} if sized else {}
@@ -94,7 +94,7 @@ def _finding(
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
-    better = _BETTER if {*tried} - {form} else "other writing is known"
+    better = "other writing is known" if {*tried} == {form} else _BETTER
     writing = "padding mends it" if cell.limit else f"{better}{beside}"
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:

@@ -147,10 +147,7 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
 
     def why(self, form: Form) -> str:
-        """Why it is so of a form that it covers: the note, or the conditions as the form has them.
-
-        A range is told whole, as is what is said of a `Pad` that an operator takes.
-        """
+        """Why it is so of a form that it covers: the note, or the values that the form has."""
         own = {n: (getattr(form, n),) for n, said in self.when.items() if isinstance(said, tuple)}
         held = {n: each for n, each in own.items() if each[0] in self.when[n]}
         return self.note or replace(self, when=self.when | held).text

@@ -185,7 +185,7 @@ def test_every_alias_is_a_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("trct", "'tract'"), ("qqqqqq", "onnxpad targets"), ("", ".toml")]
+    ("name", "meant"), [("trct", "'tract'"), ("a,b.toml", "--target"), ("", ".toml")]
 )
 def test_a_name_that_nothing_has(name: str, meant: str) -> None:
     with pytest.raises(UsageError) as error:

@@ -24,10 +24,11 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
     Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
     """
-    files, is_full = [merged(e, report.fail_on) for e in report.files], view == "full"
+    files, is_full = [*map(merged, report.files)], view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    fails = sum(len(e.failing(report.fail_on)) for e in files if report.fail_on not in [*Severity])
-    said = [_severities(files) + f", {fails:,} of these fail" * bool(fails)]  # but by codes
+    by_codes = () if report.fail_on in [*Severity] else report.files
+    fails = sum(len(each.failing(report.fail_on)) for each in by_codes)
+    said = [_severities(files) + f", {fails:,} of these fail" * bool(fails)]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
@@ -47,24 +48,19 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
     return replace(file, findings=tuple(listed))
 
 
-def merged(file: FileReport, fail_on: str) -> FileReport:
-    """The file with rewrites told in what a target makes of the same node; both fail, or neither.
-
-    But for reports in text: of a padding that a target rejects there is one line.
-    """
-    failing = {*map(id, file.failing(fail_on))}
-    places = [((each.location, id(each) in failing), each) for each in file.findings]
-    rewrites = {place: e for place, e in places if e.fixable and "target" not in e.evidence}
-    found, gone = list[Finding](), set[int]()
-    for place, each in places:
-        by, is_mended = rewrites.get(place), each.fixable and "target" in each.evidence
-        if by and is_mended and each.severity.rank >= by.severity.rank:
+def merged(file: FileReport) -> FileReport:
+    """For text: the file with each rewrite told by what a target makes of the same node."""
+    rewrites = {e.location: e for e in file.findings if e.fixable and "target" not in e.evidence}
+    told, gone = list[Finding](), set[int]()
+    for each in file.findings:
+        by = rewrites.get(each.location) if each.fixable and "target" in each.evidence else None
+        if by and each.severity.rank >= by.severity.rank:
             said = f"{each.message}; {by.code}: {by.message}"
-            found.append(replace(each, message=said, sizes=by.sizes, assumptions=by.assumptions))
+            told.append(replace(each, message=said, sizes=by.sizes, assumptions=by.assumptions))
             gone.add(id(by))
         else:
-            found.append(each)
-    return replace(file, findings=tuple(each for each in found if id(each) not in gone))
+            told.append(each)
+    return replace(file, findings=tuple(each for each in told if id(each) not in gone))
 
 
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
