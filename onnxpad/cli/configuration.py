@@ -113,10 +113,7 @@ def _configured(
 def _unmet(
     asked: Asked, configs: Mapping[Path, Any], models: Collection[Path], found: Collection[Path]
 ) -> Iterator[str]:
-    """A line for each pattern that fits none of several models, or whose models lack a dimension.
-
-    What is to be left out is one of those found in folders.
-    """
+    """A line for each pattern that fits none of several models, or whose models lack a size."""
     for path, keys in configs.items():
         for key in ("exclude", *(key for key, name in BY_PATTERN.items() if name in vars(asked))):
             of_key = found if key == "exclude" else models

@@ -137,10 +137,7 @@ def choose(run: Run) -> list[Fate]:
 
 
 class _Trials:
-    """A model that is written on trial, as its paddings, by names of outputs, are wanted.
-
-    What stays as it came is `kept`, which says no more than how not to protect it.
-    """
+    """A model that is written on trial, as its paddings, by names of outputs, are wanted."""
 
     def __init__(self, run: Run) -> None:
         """Takes the graph, and the options."""

@@ -103,10 +103,7 @@ def _word(value: object) -> str:
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
-    """An answer: what a runtime does with the forms that fulfil all of some conditions.
-
-    The manual explains the keys; `forms` are models that it is inferred from, `about` its topics.
-    """
+    """What a runtime does with forms; inferred from models, its `forms`; `about` are its topics."""
 
     verdict: Verdict
     when: dict[str, Any]
@@ -201,10 +198,7 @@ class Standing(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
-    """A runtime in one version, and all that is known of it, as its file has it.
-
-    The manual explains the keys. The name is without the version. Cells are asked in order.
-    """
+    """A runtime in one version, as its file has it, named without it; cells are asked in order."""
 
     title: str
     version: str = ""

@@ -20,10 +20,7 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 
 
 def check_document(report: CheckReport, view: View = "brief") -> Document:
-    """Sections for each file, and one for all.
-
-    Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
-    """
+    """Sections for each file, and one for all; what merely stays is counted unless asked for."""
     files, is_full = [*map(merged, report.files)], view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
     by_codes = () if report.fail_on in [*Severity] else report.files
