@@ -253,6 +253,7 @@ SHAPED: Final = TRANSPOSED | {"output_shape": True}
         ("tract", CONV | {"pad": "computed", "outer": "end", "sized": False}, "unknown"),
         ("tract", CONV | {"pad": "computed", "outer": "end", "batched": False}, "unknown"),
         ("tract", OF_TF | {"batched": False}, "rejected"),
+        ("ncnn-pnnx", OF_TF | {"mode": "constant"}, "rejected"),
         ("openvino", SHAPED | {"pads": "open", "sized": False}, "wrong"),
         ("openvino", SHAPED | {"pads": "end", "batched": False}, "wrong"),
         ("openvino", MAX | {"pad": "constant", "fill": "lowest", "opset": 10}, "rejected"),
