@@ -295,7 +295,6 @@ def long(path: Path) -> None:
         os.mkfifo,
         lambda path: path.symlink_to("/dev/zero"),
         lambda path: path.symlink_to(path),
-        lambda path: path.symlink_to("nowhere"),
         long,
         lambda path: path.write_bytes(b"a = '\xff'"),
     ],
