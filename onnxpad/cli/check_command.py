@@ -47,6 +47,8 @@ def check(asked: Asked) -> int:
     given = options_given(asked)
     models = models_in(asked.paths)
     own = options_of(asked, [path for path, error in models.items() if not error])
+    held = {str(e.options.get("fail-on", fail_on)) if e else fail_on for _, e in own.values()}
+    fail_on = held.pop() if len(held) == 1 else fail_on  # what holds for all
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
@@ -106,11 +108,11 @@ def _told(asked: Asked, report: "CheckReport") -> str:
         ending = replace(document, groups=document.groups[-1:])
         return quiet if asked.quiet else text_of(ending, screen())
     if asked.quiet:
-        from onnxpad.report.documents.check_document import findings_text
+        from onnxpad.report.documents.check_document import findings_text, merged
 
         failing = [(file, file.failing(report.fail_on)) for file in report.files]
         told = [replace(file, findings=found, notes=()) for file, found in failing]
-        return findings_text(told, screen()) + quiet
+        return findings_text([*map(merged, told)], screen()) + quiet
     return report.text(screen(), "full" if asked.verbose else "brief")
 
 

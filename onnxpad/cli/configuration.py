@@ -63,7 +63,8 @@ def options_of(
     near = cache(lambda folder: next(filter(None, map(read, above(folder / "model"))), None))
     held: dict[Path, Read] = {model: near(model.parent) for model in models}
     known = dict(filter(None, held.values()))
-    for model in held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}:
+    found = held.keys() - {asked.model, asked.original, *(asked.models or asked.paths or ())}
+    for model in found:
         path, keys = held[model] or (Path(), {})
         if any(_fits(path.parent, each, model) for each in keys.get("exclude", ())):
             out.setdefault(path, []).append(str(model))
@@ -74,7 +75,7 @@ def options_of(
     # A configuration that is elsewhere may have come with a model.
     here = {path for path in told if Path.cwd().is_relative_to(path.absolute().parent)}
     notes = [line for path, line in told.items() if not (asked.quiet and path in here)]
-    for line in [*notes, *(() if asked.quiet else _unmet(asked, known, held))]:
+    for line in [*notes, *(() if asked.quiet else _unmet(asked, known, held, found))]:
         report_beside(f"note: {line}")
     return {model: _configured(asked, given, model, found) for model, found in held.items()}
 
@@ -109,25 +110,23 @@ def _configured(
     return options, Configured(str(path), said) if said else None
 
 
-def _unmet(asked: Asked, known: Mapping[Path, Any], models: Collection[Path]) -> Iterator[str]:
-    """A line for each pattern that fits none of several models, or whose models lack a dimension.
-
-    Sizes of all models are told only if one has a dimension of a like name.
-    """
-    for path, keys in known.items():
-        for key in (key for key, name in BY_PATTERN.items() if name in vars(asked)):
-            for pattern, held in keys.get(key, {}).items():
-                fits = [each for each in models if _fits(path.parent, pattern, each)]
-                if not fits and len(models) > 1:
+def _unmet(
+    asked: Asked, configs: Mapping[Path, Any], models: Collection[Path], found: Collection[Path]
+) -> Iterator[str]:
+    """A line for each pattern that fits none of several models, or whose models lack a size."""
+    for path, keys in configs.items():
+        for key in ("exclude", *(key for key, name in BY_PATTERN.items() if name in vars(asked))):
+            of_key = found if key == "exclude" else models
+            for pattern in keys.get(key, ()):
+                fits = [each for each in of_key if _fits(path.parent, pattern, each)]
+                if not fits and len(of_key) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
                 if key == SIZED:
                     try:
-                        require_sizes(fits, {"dims": sizes_by_name("--dim", held)})
+                        require_sizes(fits, {"dims": sizes_by_name("--dim", keys[key][pattern])})
                     except UsageError as error:
                         place = "dim" if pattern == "*" else f"{key} {pattern!r}"
-                        is_other = place == "dim" or str(error).endswith("there is none")
-                        if not is_other or "did you mean" in str(error):
-                            yield f"{path}: {place}: {error}"
+                        yield f"{path}: {place}: {str(error).partition('; did you mean')[0]}"
 
 
 def _read_in(folder: Path) -> Read:

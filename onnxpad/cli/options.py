@@ -1,7 +1,4 @@
-"""The arguments and options of all commands, each told once, and how they are parsed.
-
-Nothing heavy is imported before a command runs: `--help` needs no onnx.
-"""
+"""The arguments and options of all commands, each told once; nothing heavy is imported for them."""
 
 import enum
 import functools

@@ -185,10 +185,7 @@ def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more:
 def deliver(
     asked: Asked, report: Any, *, text: Callable[[], str] | None = None, error: str = ""
 ) -> int:
-    """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
-
-    As text it is what `text` says, or else what it says itself, which has the reasons of an error.
-    """
+    """Tells a report as asked for, in text as `text` says, and an `error`; gives the exit code."""
     form = asked.form or asked.check_form
     if asked.html is not None:
         from onnxpad.file.external import write_whole

@@ -314,10 +314,6 @@ class CheckReport(Noted, frozen=True):
         """Never: `--quiet` still names configurations that may have come with a model."""
         return False
 
-    def count(self, severity: Severity) -> int:
-        """How many findings have this severity."""
-        return sum(f.severity is severity for file in self.files for f in file.findings)
-
 
 class FileOutcome(Struct, frozen=True):
     """The outcome of a command for one of many models.

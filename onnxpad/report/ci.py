@@ -1,7 +1,4 @@
-"""The report of `check` in the formats that CI systems read: annotations of GitHub, and SARIF.
-
-They name files relative to the working folder, so that a report is the same on every machine.
-"""
+"""The report of `check` as annotations of GitHub and SARIF, with paths from the working folder."""
 
 from __future__ import annotations
 
@@ -75,10 +72,9 @@ def _property(text: str) -> str:
 
 
 def check_sarif(report: CheckReport) -> str:
-    """The report of one `check` as one run, with a newline at the end.
+    """The report of one `check` as a run: findings are results, of padding that stays notes.
 
-    A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
-    the others, are notifications of the run.
+    Models that cannot be read, and remarks on the others, are notifications of the run.
     """
     from onnxpad.rewrite.registry import catalogue  # the passes take long to import
 

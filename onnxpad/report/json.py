@@ -189,11 +189,12 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
 
 
 def _summary(report: CheckReport) -> dict[str, int]:
+    found = [each.severity for file in report.files for each in file.findings]
     return {
         "files": len(report.files),
         "unreadable": sum(bool(file.error) for file in report.files),
         "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
-        **{severity.value: report.count(severity) for severity in Severity},
+        **{severity.value: found.count(severity) for severity in Severity},
     }
 
 

@@ -85,10 +85,7 @@ def remarks(report: Noted) -> Iterator[str]:
 
 
 def configurations(configs: Iterable[tuple[str, Configured | None]]) -> Iterator[str]:
-    """A line for all that a configuration says of a model, of which the path is given.
-
-    Models of which it says the same are in one line, and named where it says other things, too.
-    """
+    """A line for all that a configuration says of models, which are named if others differ."""
     held = [(path, found.path, found.options) for path, found in configs if found]
     for alike in grouped(held, lambda each: repr(each[1:])):
         _, file, options = alike[0]

@@ -71,7 +71,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     if not options.targets:
-        raise UsageError("target_only needs a target that it is about")
+        raise UsageError("no target is named, as openvino is; target_only needs a target")
     return tuple(dict.fromkeys(map(load, options.targets)))
 
 
@@ -137,10 +137,7 @@ def choose(run: Run) -> list[Fate]:
 
 
 class _Trials:
-    """A model that is written on trial, as its paddings, by names of outputs, are wanted.
-
-    What stays as it came is `kept`, which says no more than how not to protect it.
-    """
+    """A model that is written on trial, as its paddings, by names of outputs, are wanted."""
 
     def __init__(self, run: Run) -> None:
         """Takes the graph, and the options."""

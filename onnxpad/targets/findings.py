@@ -81,10 +81,12 @@ def _finding(
     placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool, sized: bool
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
-    title = f"{target.name} {cell.version or target.version}".rstrip()
-    known = f"{cell.known_by}: {cell.source}" if cell.source else cell.known_by
-    does = f"{title} {report.does}: {cell.note or cell.text} [{known}]"
+    is_older = cell.known_by == "read" and cell.version not in {"", target.version}
+    known = cell.known_by + f" in {cell.version}" * is_older
+    known += f": {cell.source}" * bool(cell.source)
+    does = f"{target.full_name} {report.does}: {cell.why(form)} [{known}]"
     does += "; declaring the sizes given mends it" * sized
+    written = "no padding" if form.pads_nothing else form.text.removeprefix(f"{form.op}: ")
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
     facts |= {"declares": True} if sized else {}
@@ -92,14 +94,15 @@ def _finding(
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
     beside = f" with the given {and_list(given)}" * bool(given)
-    writing = "padding mends it" if cell.limit else f"{_BETTER}{beside}"
+    better = "other writing is known" if {*tried} == {form} else _BETTER
+    writing = "padding mends it" if cell.limit else f"{better}{beside}"
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:
-        facts["tried"] = [f"{e.text}: {c.verdict}, {c.note or c.text}" for e, c in others]
+        facts["tried"] = [f"{e.text}: {c.verdict}, {c.why(e)}" for e, c in others]
         rows = [(*each, _helps(placed._replace(form=each[0]), target, each[1])) for each in others]
         near, other, may_help = min(rows, key=lambda row: (grade(row[1]), "options" not in row[2]))
         if grade(TAKEN) < grade(other) <= grade(cell) and not other.limit:
-            writing += f"; the nearest is {near.text} ({other.note or other.text})"
+            writing += f"; the nearest is {near.text} ({other.why(near)})"
             helps = helps if "options" in helps else may_help
     writing += "; inline functions first (onnx.inliner)" * helps.pop("inline", False)
     return Finding(
@@ -107,7 +110,7 @@ def _finding(
         report.severity if mends or report is not FALLBACK else Severity.INFO,
         context.label(node),
         str(node.op),
-        f"{form.text}; {does}" if mends else form.text,
+        f"{written}; {does}" if mends else written,
         "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
         facts | helps,
         reason_code="" if mends else Reason.TARGET,

@@ -37,6 +37,8 @@ def load(name: str | Path) -> Target:
             should be.
     """
     text = str(name)
+    if "," in text and not Path(text).is_file():
+        raise UsageError(f"{text!r} is no target; name several each with a --target of its own")
     if text.endswith(".toml"):
         return target_in(Path(text), read_text(Path(text)))
     named, _, version = text.lower().partition("@")

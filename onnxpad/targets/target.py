@@ -103,10 +103,7 @@ def _word(value: object) -> str:
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
-    """An answer: what a runtime does with the forms that fulfil all of some conditions.
-
-    The manual explains the keys; `forms` are models that it is inferred from, `about` its topics.
-    """
+    """What a runtime does with forms; inferred from models, its `forms`; `about` are its topics."""
 
     verdict: Verdict
     when: dict[str, Any]
@@ -145,6 +142,12 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         told = [f"{n} {' or '.join(map(_word, _values(said)))}" for n, said in self.when.items()]
         told += [f"like {' or '.join(self.like)}"] * bool(self.like)
         return ", ".join([*told, *["all else as usual"] * self.exact]) or "every form"
+
+    def why(self, form: Form) -> str:
+        """Why it is so of a form that it covers: the note, or the values that the form has."""
+        own = {n: (getattr(form, n),) for n, said in self.when.items() if isinstance(said, tuple)}
+        held = {n: each for n, each in own.items() if each[0] in self.when[n]}
+        return self.note or replace(self, when=self.when | held).text
 
     def precedes(self, other: Cell) -> bool:
         """Whether it is about fewer forms than another cell, known as well, by their conditions."""
@@ -195,10 +198,7 @@ class Standing(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=True):
-    """A runtime in one version, and all that is known of it, as its file has it.
-
-    The manual explains the keys. The name is without the version. Cells are asked in order.
-    """
+    """A runtime in one version, as its file has it, named without it; cells are asked in order."""
 
     title: str
     version: str = ""
@@ -261,7 +261,7 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
         return Standing(len(forms()), len(right & best), len(best), models)
 
 
-REST = Cell(verdict="right", when={}, source="no cell of the file says what is right")
+REST = Cell(verdict="right", when={}, source="no cell says what is right: what none covers is")
 TAKEN = Cell(verdict="right", when={}, source="it does not pad")
 UNKNOWN = Cell(verdict="unknown", when={}, note="nothing is known of this form")
 OPEN = Cell(verdict="unknown", when={}, note="sizes decide whether its amounts are taken")

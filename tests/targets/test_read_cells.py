@@ -241,3 +241,25 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
             ]
             found = {each.verdict for site in sites if (each := target.cell(site)).measured}
             assert not found or cell.verdict == "unknown" or cell.verdict in found, target.name
+
+
+OF_TF: Final = {"op": "Pad", "pad": "computed", "outer": "end", "producer": "tf2onnx"}
+SHAPED: Final = TRANSPOSED | {"output_shape": True}
+
+
+@each_row(
+    ("name", "fields", "verdict"),
+    [
+        ("tract", CONV | {"pad": "computed", "outer": "end", "sized": False}, "unknown"),
+        ("tract", CONV | {"pad": "computed", "outer": "end", "batched": False}, "unknown"),
+        ("tract", OF_TF | {"batched": False}, "rejected"),
+        ("ncnn-pnnx", OF_TF | {"mode": "constant"}, "rejected"),
+        ("openvino", SHAPED | {"pads": "open", "sized": False}, "wrong"),
+        ("openvino", SHAPED | {"pads": "end", "batched": False}, "wrong"),
+        ("openvino", MAX | {"pad": "constant", "fill": "lowest", "opset": 10}, "rejected"),
+        ("opencv", SHAPED | {"pads": "open", "sized": False}, "wrong"),
+    ],
+)
+def test_what_exported_models_showed(name: str, fields: dict[str, Any], verdict: str) -> None:
+    form: dict[str, Any] = {"rank": 2, "dtype": "float32", "stride": 2}
+    assert load(name).cell(Form(**(form | fields))).verdict == verdict

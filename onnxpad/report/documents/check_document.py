@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -19,14 +20,12 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 
 
 def check_document(report: CheckReport, view: View = "brief") -> Document:
-    """Sections for each file, and one for all.
-
-    Padding that merely stays is counted, unless it fails, its code was asked for, or it is in full.
-    """
-    files, is_full = report.files, view == "full"
+    """Sections for each file, and one for all; what merely stays is counted unless asked for."""
+    files, is_full = [*map(merged, report.files)], view == "full"
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    fails = sum(len(e.failing(report.fail_on)) for e in files if report.fail_on not in [*Severity])
-    said = [_severities(report) + f", {fails:,} of these fail" * bool(fails)]  # but by codes
+    by_codes = () if report.fail_on in [*Severity] else report.files
+    fails = sum(len(each.failing(report.fail_on)) for each in by_codes)
+    said = [_severities(files) + f", {fails:,} of these fail" * bool(fails)]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     if fixable := sum(each.fixable for file in files for each in file.findings):
         fix = command(report.fix_command or "onnxpad.fix and the same options")
@@ -44,6 +43,21 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
     failing = {*map(id, file.failing(report.fail_on))}
     listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
     return replace(file, findings=tuple(listed))
+
+
+def merged(file: FileReport) -> FileReport:
+    """For text: the file with each rewrite told by what a target makes of the same node."""
+    rewrites = {e.location: e for e in file.findings if e.fixable and "target" not in e.evidence}
+    told, gone = list[Finding](), set[int]()
+    for each in file.findings:
+        by = rewrites.get(each.location) if each.fixable and "target" in each.evidence else None
+        if by and each.severity.rank >= by.severity.rank:
+            said = f"{each.message}; {by.code}: {by.message}"
+            told.append(replace(each, message=said, sizes=by.sizes, assumptions=by.assumptions))
+            gone.add(id(by))
+        else:
+            told.append(each)
+    return replace(file, findings=tuple(each for each in told if id(each) not in gone))
 
 
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
@@ -66,10 +80,10 @@ def findings_text(files: Sequence[FileReport], screen: Screen) -> str:
     return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
-def _severities(report: CheckReport) -> str:
-    unreadable = sum(bool(file.error) for file in report.files)
-    found = {each: report.count(each) for each in reversed(Severity)}
-    told = [marked(counted(count, each), each) for each, count in found.items() if count]
+def _severities(files: Sequence[FileReport]) -> str:
+    unreadable = sum(bool(file.error) for file in files)
+    found = Counter(each.severity for file in files for each in file.findings)
+    told = [marked(counted(found[each], each), each) for each in reversed(Severity) if found[each]]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
     return ", ".join(told or [marked("nothing found", "good")])
 
