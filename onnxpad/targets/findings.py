@@ -81,15 +81,13 @@ def _finding(
     placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool, sized: bool
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
-    is_older = cell.known_by == "read" and cell.version not in {"", target.version}
-    known = cell.known_by + f" in {cell.version}" * is_older
-    known += f": {cell.source}" * bool(cell.source)
+    is_old = cell.known_by == "read" and cell.version not in {"", target.version}
+    known = cell.known_by + f" in {cell.version}" * is_old + f": {cell.source}" * bool(cell.source)
     does = f"{target.full_name} {report.does}: {cell.why(form)} [{known}]"
     does += "; declaring the sizes given mends it" * sized
     written = "no padding" if form.pads_nothing else form.text.removeprefix(f"{form.op}: ")
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    facts |= {"declares": True} if sized else {}
     user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
     given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
@@ -112,7 +110,7 @@ def _finding(
         str(node.op),
         f"{written}; {does}" if mends else written,
         "" if mends else advised(f"{does}; no {writing}", helps.get("options", ())),
-        facts | helps,
+        facts | helps | ({"declares": True} if sized else {}),
         reason_code="" if mends else Reason.TARGET,
         location=context.graph.location(node),
     )
