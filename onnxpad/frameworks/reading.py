@@ -184,6 +184,8 @@ class SiteReader:
             direct.append(at.producer)
             at = self._graph.origin(at.producer.inputs[0])
         for layer in self._terms.read(at).layers if pads[len(direct) :] else ():
+            if len(layer.amounts) != rank:  # of a damaged model
+                return Front(pads, None)
             amounts = added(amounts, layer.amounts)
             if crops(layer.amounts):  # of padding, as far as there is some, and of data
                 amounts = tuple([(maximum(b, 0), maximum(e, 0)) for b, e in amounts])

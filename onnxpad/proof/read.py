@@ -369,7 +369,9 @@ def _layer(call: Call, pad: PadOp, full: ExtentPairs, args: Sequence[Term]) -> L
         crop = minimum(begin, 0) + minimum(end, 0)
         if crop != 0:
             shape = call.shape()
-            if shape is None or always(less_equal(0, shape[axis] + crop)) is not True:
+            if shape is None or len(shape) < len(full):  # of a damaged model
+                return None
+            if always(less_equal(0, shape[axis] + crop)) is not True:
                 return None
     return layer
 

@@ -81,6 +81,8 @@ def broken() -> dict[str, onnx.ModelProto]:
         "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 2]> (x) l = Slice <starts = [0, 1], ends = [9, 9],"
         " axes = [2, 3]> (a) y = MaxPool <kernel_shape = [3, 3]> (l)"
     )
+    crop = "a = Pad <pads = [0, 0, 1, -2, 0, 0, 0, -2]> (x) b = Relu (a)"
+    crop += "y = MaxPool <kernel_shape = [2, 2]> (b)"
     sparse.graph.node[1].attribute[1].type = onnx.AttributeProto.SPARSE_TENSOR
     weight.graph.initializer[0].data_type = 99
     outputs.graph.node[0].ClearField("output")
@@ -109,6 +111,10 @@ def broken() -> dict[str, onnx.ModelProto]:
         "opset of more than 31 bits": loop,
         "kernel of no type, before a crop": untyped,
         "fewer axes than amounts": one(cut, inputs="float x", opset=9),
+        "a window over other axes": of(
+            "a = Pad (x, p) b = Abs (a) y = MaxPool <kernel_shape = [2, 2, 2]> (b)"
+        ),
+        "a crop of fewer axes": one(crop, inputs="float x", opset=7),
     }
 
 
