@@ -72,7 +72,7 @@ def repad(
 
     graph = fixed._graph
     before, _ = graph.model.to_run()
-    changes, unchanged = repad_graph(graph, framework, names)
+    changes, unchanged = repad_graph(graph, framework, names, fixed._contexts[0].domains)
     if not changes:
         graph.rollback(0)
     with kinds.limited(run_timeout, graph):

@@ -18,6 +18,7 @@ from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import ODD, pads_text, same_of
 from onnxpad.errors import RUNTIME, UsageError, meant
 from onnxpad.facts import Analysis
+from onnxpad.facts.feasible import AnalysedDomains
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
@@ -35,9 +36,9 @@ from onnxpad.semantics.operators import Fill, WindowOp
 
 
 def repad_graph(
-    graph: Graph, framework: Framework, only: Collection[str] = ()
+    graph: Graph, framework: Framework, only: Collection[str] = (), known: AnalysedDomains = ()
 ) -> tuple[tuple[Rewritten, ...], tuple[Unchanged, ...]]:
-    """Writes the padding of a framework into a graph.
+    """Writes the padding of a framework into a graph, of which sizes may be `known`.
 
     Returns:
         The operators that were rewritten and those that stay, only those named, if any are.
@@ -45,7 +46,7 @@ def repad_graph(
     Raises:
         UsageError: A name or pattern in `only` is no window operator's.
     """
-    context, why = Context(graph), "it is in a body or function, which repad does not cover"
+    context, why = Context(graph, known=known), "it is in a body or function, which repad leaves"
     every, unvaried = sites.sites_of(context)
     kept = [Unchanged(context.label(node), node.op, "", reason) for node, reason in unvaried]
     kept += (Unchanged(label, op, "", why) for label, op in sites.in_bodies(graph))
@@ -110,7 +111,8 @@ def _repadded(
         if case.is_causal_apart(framework):
             return f"it stays causal, as Keras pads; {framework.title}'s SAME pads otherwise"
         return f"computes the same in {framework.title}"
-    intent, known = intent_of(site, op), tuple(n if isinstance(n, int) else 0 for n in sizes)
+    intent = intent_of(site, op, sizes)
+    known = tuple(n if isinstance(n, int) else 0 for n in sizes)
     padding = chosen(site, op, framework, intent, sizes, opset)
     return intent, padding if padding.is_same else sites.settled(site, padding, known, opset)
 
@@ -134,7 +136,7 @@ def op_of(site: Site) -> Op | None:
     return None if site.is_pool else "conv"
 
 
-def intent_of(site: Site, op: Op) -> Intent:
+def intent_of(site: Site, op: Op, sizes: Sequence[Extent]) -> Intent:
     """Reads the intent of an operator from what it pads: that with which a framework pads so.
 
     Raises:
@@ -142,7 +144,7 @@ def intent_of(site: Site, op: Op) -> Intent:
     """
     if site.padding.is_same:
         return "same"
-    asked = case_of(op, site.windows, site.known_sizes, site.padding).questions
+    asked = case_of(op, site.windows, sizes, site.padding).questions
     own, fits = (site.padding.numbers, site.padding.output_padding), set[Intent]()
     for framework, intent in product(FRAMEWORKS.values(), INTENTS):
         # Half of a short window is nothing, too: where SAME pads nothing, it is TensorFlow's.
@@ -162,9 +164,9 @@ def intent_of(site: Site, op: Op) -> Intent:
         return fits.pop()
     if fits:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
-    advice = "onnxpad match MODEL --reference FILE finds those that recorded outputs need"
-    advice = "fix its sizes with --shape or --dim" if None in site.known_sizes else advice
-    raise AbsentError(f"its pads {pads} are numbers of its own, no framework's SAME; {advice}")
+    why = "here; onnxpad match MODEL --reference FILE finds those that recorded outputs need"
+    why = "at every size; fix its sizes with --shape or --dim" if None in site.known_sizes else why
+    raise AbsentError(f"its pads {pads} are no framework's SAME {why}")
 
 
 def chosen(

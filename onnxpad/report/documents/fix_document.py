@@ -61,7 +61,6 @@ def _nodes(items: Sequence[Finding | Change]) -> int:
 
 
 def _headline(report: FixReport) -> str:
-    """The result in a few words: `236 changes, validated`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
     if report.changes:
@@ -154,10 +153,9 @@ def _trust(report: FixReport) -> Iterator[str]:
         said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
-        many = counted(_nodes(report.changes), "changed operator")
-        sizes = few(dict.fromkeys(shown(e.certificate.told_sizes) for e in report.changes), 3, "; ")
-        told = f"to read the same values as before: {many}, for {sizes}"
-        yield f"{marked('Proved', 'good')} {told}"
+        sizes = Counter(shown(each.certificate.told_sizes) for each in report.changes).items()
+        told = few((f"{counted(many, 'change')} for {each}" for each, many in sizes), 3, "; ")
+        yield f"{marked('Proved', 'good')} to read the same values as before: {told}"
     if (found := report.validation) is None:
         if report.changes and not report.validate:
             yield marked("Not validated (--no-validate)", "warning")
