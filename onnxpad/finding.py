@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from onnxpad.errors import RUNTIME, counted
 
@@ -257,6 +257,15 @@ class Change(Struct, frozen=True):
     def repairs(self) -> bool:
         """Whether the runtime does not run the operator as it was, such as a dilated SAME."""
         return bool(self.certificate.facts.get("repair"))
+
+
+def joined(changes: Iterable[Change]) -> list[Change]:
+    """Changes, those of one operator that go on from one another as one, with the first's proof."""
+    found = dict[object, Change]()
+    for each in changes:
+        before = found.pop((each.node, each.was), each)
+        found[each.node, each.now] = replace(before, now=each.now)
+    return [*found.values()]
 
 
 class Counts(Struct, frozen=True):

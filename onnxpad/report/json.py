@@ -120,7 +120,6 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 
 
 def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """A padding, and the lines that write it."""
     from onnxpad.frameworks.conventions.writing import written
 
     told = {"pads": answer.pads, "output_padding": answer.output_padding}

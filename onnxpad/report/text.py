@@ -67,7 +67,8 @@ def listed(
 def first_rows(
     heads: Sequence[str], rows: Rows, most: int | None, where: str = "--format json"
 ) -> list[Block]:
-    """The first rows as a table, and the number of others; nothing without any."""
+    """The first rows as a table, and the number of others; nothing without any, nor of just one."""
+    most = None if most is not None and len(rows) == most + 1 else most
     return [Table(heads, rows[:most]), *more(rows, most, where)] if rows else []
 
 

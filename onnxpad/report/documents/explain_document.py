@@ -67,7 +67,6 @@ def question_text(explanation: ExplainReport) -> str:
 
 
 def _by(numbers: Sequence[int]) -> str:
-    """Numbers of the axes as `224x160`."""
     return "x".join(map(str, numbers))
 
 
@@ -110,7 +109,6 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
 
 
 def _parting(op: Op, ours: Answer, theirs: Answer) -> str:
-    """How PyTorch computes something else than TensorFlow."""
     transposed, moved, said = op == "convtranspose", dict[int, list[str]](), list[str]()
     for name, mine, other in zip(axis_names(len(ours.axes)), ours.axes, theirs.axes, strict=True):
         moved.setdefault(mine.begin - other.begin, []).append(name)
@@ -170,7 +168,6 @@ def _labels(explanation: ExplainReport) -> dict[str, str]:
 
 
 def _pads(answer: Answer) -> str:
-    """The pads of each axis, with what is appended to the output."""
     said = pads_text(answer.pads).removeprefix("L ")
     appended = answer.output_padding
     return f"{said}, output_padding {_by(appended)}" if any(appended) else said

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
-from onnxpad.finding import Change, Finding, as_options, examples
+from onnxpad.finding import Change, Finding, as_options, examples, joined
 from onnxpad.options import Options
+from onnxpad.reasons import Reason
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
 from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Pairs, Picture, View
-from onnxpad.report.layout import marked
+from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import command, counted, first_rows, grouped, labelled, shown, warned
 
 if TYPE_CHECKING:
@@ -34,7 +36,10 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
 
     Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
-    is_full, kept = view == "full", report.findings
+    is_full, kept, title = view == "full", report.findings, "Stays as it is"
+    if report.options.targets and not is_full:  # what they take is as it should be
+        kept = tuple(each for each in kept if each.reason_code == Reason.TARGET)
+        title = "Left, and not known to be taken"
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -50,7 +55,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         [*_trust(report), *_assumptions(report.changes)],
         Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
         Group("UNDONE, as it was before", _reasons(taken_back, is_full=is_full)),
-        Group(f"Stays as it is: {_nodes(kept):,}", _reasons(kept, is_full=is_full)),
+        Group(f"{title}: {_nodes(kept):,}", _reasons(kept, is_full=is_full)),
         *validation,
         [*_ending(report, is_full=is_full)],
     )
@@ -72,10 +77,12 @@ def _headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-    untaken, stay = _nodes(report.untaken), _nodes([e for e in report.findings if not e.asked])
-    left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
-    ending = f"; {counted(stay, 'padding')} left" * bool(stay)
-    return f"{left * bool(untaken)}{said}{ending}"
+    if untaken := _nodes(report.untaken):
+        said = (
+            f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; {said}"
+        )
+    stay = 0 if report.options.targets else _nodes([e for e in report.findings if not e.asked])
+    return said + f"; {counted(stay, 'padding')} left" * bool(stay)
 
 
 def _counts(report: FixReport) -> Iterator[str]:
@@ -91,17 +98,18 @@ def _counts(report: FixReport) -> Iterator[str]:
 
 
 def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
-    """Changes that look alike, with where they are; in full with the proof of each."""
+    """Changes that look alike, with where they are; in full each step of them, with its proof."""
 
     def variety(change: Change) -> tuple[object, ...]:
         proof = change.certificate
         proved = without_names(proof.statement), proof.assumptions
         return change.code, *change.told(in_full=is_full), *proved * is_full
 
-    rows: list[Sequence[Cell]] = []
-    for group in sorted(grouped(changes, variety), key=lambda it: (it[0].is_move, -len(it))):
+    rows, steps = list[Sequence[Cell]](), changes if is_full else joined(changes)
+    for group in sorted(grouped(steps, variety), key=lambda it: (it[0].is_move, -len(it))):
         first, proof = group[0], group[0].certificate
-        was, now = map(shown, first.told(in_full=is_full))
+        told = (shown(each) for each in first.told(in_full=is_full))
+        was, now = (re.sub(r"(?<=axis) | (?=-?\d+\+)", UNBREAKABLE, each) for each in told)
         was += " (does not run)" * first.repairs
         names = NodeNames([shown(each.node) for each in group])
         rows.append([f"{len(group):,}", was, now, names])
@@ -120,8 +128,6 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
 
 
 def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
-    """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
-
     def reason(finding: Finding) -> str:
         asked = f"{finding.asked} asks for it" * bool(finding.asked)
         brief = asked or finding.brief or without_names(finding.reason) or finding.message
@@ -139,7 +145,6 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
-    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
     proofs = [change.certificate for change in changes]
     taken = Counter((name, name in each.refused) for each in proofs for name in each.assumptions)
     for (name, is_refused), many in taken.items():
@@ -148,7 +153,6 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _trust(report: FixReport) -> Iterator[str]:
-    """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
         said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
         yield f"{marked('Repaired', 'good')}: {said}"
