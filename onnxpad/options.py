@@ -3,13 +3,14 @@
 import enum
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from onnxpad.arguments import Dims, Shapes
+from onnxpad.arguments import Dims, Shapes, dims_given, shapes_given
 from onnxpad.errors import RUNTIME, UsageError, meant
 from onnxpad.finding import Trust
 
@@ -133,6 +134,26 @@ class Options(Struct, frozen=True, kw_only=True):
         """The targets as they were named, each once."""
         given = (self.target,) if isinstance(self.target, str) else self.target
         return tuple(dict.fromkeys(map(str, filter(None, given or ()))))
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """The targets and shapes as they are typed, each as a shell takes it."""
+        said = [f"--target {shlex.quote(each)}" for each in self.targets]
+        for name, shape in shapes_given(self.shapes).items():
+            sizes = ("?" if size is None else str(size) for size in shape)
+            text = shape if isinstance(shape, str) else ",".join(sizes)
+            said.append(f"--shape {shlex.quote(f'{name}={text}' if name else text)}")
+        return tuple(said)
+
+    @property
+    def sizes(self) -> dict[str, str]:
+        """The sizes and ranges of dimensions as they are typed, by name."""
+        given = dims_given(self.dims).items()
+        steps = {name: f":{e.step}" for name, e in given if isinstance(e, range) and e.step > 1}
+        return {
+            name: f"{e[0]}..{e[-1]}{steps.get(name, '')}" if isinstance(e, range) else str(e)
+            for name, e in given
+        }
 
     @property
     def is_for_targets(self) -> bool:

@@ -79,7 +79,7 @@ def show(
         except ModelError as error:
             sites, problem = list(written_sites(graph)), str(error)
     warning = f"check cannot read the model, so nothing is said of fix: {problem}"
-    sites = [replace(each, targets=options.targets) for each in sites]
+    sites = [replace(each, given=options.typed, dims=options.sizes) for each in sites]
     placed = {id(finding) for site in sites for finding in site.findings}
     return ShowResult(
         sites=chosen(sites, names) if names else tuple(sites),

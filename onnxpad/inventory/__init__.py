@@ -7,7 +7,6 @@ becomes a site that says so. The sites of two models are compared, too.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
@@ -106,7 +105,7 @@ class PaddingSite(Struct, frozen=True):
     problem is why it cannot be read. It can be asked for by its names and tensors. What its targets
     do with it is `right` as it came, `rewritten` by `fix`, or the worst that nothing mends:
     `wrong`, `rejected`, `fallback` or `unknown`; that is `measured`, `inferred`, `read` or `no
-    data`. The targets are as they were typed.
+    data`. Targets, shapes and `dims` are as options are typed.
     """
 
     node: str
@@ -131,7 +130,8 @@ class PaddingSite(Struct, frozen=True):
     problem: str = ""
     names: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    dims: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, attribute: str, other: Any = None) -> Any:
         """What was read of the operator's attribute; `other` where it has none."""
@@ -163,25 +163,28 @@ class PaddingSite(Struct, frozen=True):
     @property
     def advice(self) -> tuple[str, ...]:
         """The commands that help, in the order of the findings, each said once."""
-        told = (said for each in self.findings for said in _advice_on(each, self.command))
+        told = (said for each in self.findings for said in self._advice_on(each))
         return tuple(dict.fromkeys(told))
 
     @property
     def command(self) -> str:
-        """How `fix` is called for its targets, as a shell takes it."""
-        return " ".join([FIX, *(f"--target {shlex.quote(each)}" for each in self.targets)])
+        """How `fix` is called for its targets and sizes, as a shell takes it."""
+        return " ".join(filter(None, [FIX, *self.given, as_options(self.dims)]))
 
-
-def _advice_on(finding: Finding, command: str) -> Iterator[str]:
-    """Commands that help, each by itself; none if nothing can be done, or the reason says what."""
-    if finding.fixable:
-        yield command
-    sizes: Any = finding.evidence.get("sizes", ())
-    dims = as_options(examples(sizes))
-    options: Any = finding.evidence.get("options", ())
-    for option in options:
-        if option != "--shape":
-            yield f"{command} {(dims or '--shape SIZES') if option == '--dim' else option}"
+    def _advice_on(self, finding: Finding) -> Iterator[str]:
+        """Commands that help, each by itself; none if nothing can, or the reason says what."""
+        if finding.fixable:
+            yield self.command
+        asked: Any = finding.evidence.get("sizes", ())
+        # Of a range that was given, the first size is the example.
+        sizes = {n: self.dims.get(n, e).partition("..")[0] for n, e in examples(asked).items()}
+        by_size = f"{' '.join([FIX, *self.given])} {as_options({**self.dims, **sizes})}"
+        options: Any = finding.evidence.get("options", ())
+        for option in options:
+            if option == "--dim":
+                yield by_size if sizes else f"{self.command} --shape SIZES"
+            elif option != "--shape":
+                yield f"{self.command} {option}"
 
 
 def _flat(pairs: ExtentPairs | None) -> tuple[int, ...] | None:

@@ -48,7 +48,6 @@ def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
 
 
 def _operator(site: PaddingSite) -> str:
-    """The operator with its window, such as `Conv 3x3, stride 2`."""
     return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')} {_window(site)}".rstrip()
 
 
@@ -88,7 +87,8 @@ def _ending(result: ShowResult) -> Iterator[str]:
         yield f"onnxpad fix {told}{'; --node NAME says why' * bool(fixable or stay)}"
     stays = [each for site in sites if site.stays for each in site.advice if each != site.command]
     for advice, count in Counter(stays).most_common(2):
-        what = counted(count, "operator") + ", with your sizes" * (" --dim " in advice)
+        is_sized = " --dim " in advice.removeprefix(sites[0].command)
+        what = counted(count, "operator") + ", with your sizes" * is_sized
         yield f"for {what}: {command_text(advice, result.model)}"
     for each in result.others:
         yield f"also {each.code} {shown(each.node)}: {finding_text(each)}"
@@ -107,7 +107,8 @@ def _site(site: PaddingSite, result: ShowResult) -> Group:
     rows = [*_labelled(site), *_decided(site, result.is_checked)]
     helps = sorted(site.advice, key=lambda each: each != site.command)  # first what needs no option
     mends = [command_text(advice, result.model) for advice in helps]
-    mends += ["the sizes are examples"] * any(" --dim " in each for each in helps)
+    is_sized = any(" --dim " in each.removeprefix(site.command) for each in helps)
+    mends += ["the sizes are examples"] * is_sized
     rows += zip(["what to do", *[""] * len(mends)], mends, strict=False)
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
     drawn = [Picture({"": site})] * bool(site.written)
