@@ -102,7 +102,6 @@ def _block(block: Block, level: int, place: int) -> Html:
 
 
 def _figure(figure: Figure) -> Html:
-    """An axis as a terminal has it; it scrolls sideways, also by keyboard."""
     caption, *lines = drawing_lines(figure)
     drawn = el("pre", join(map(_text, lines)), tabindex=0)
     return el("figure", el("figcaption", esc(caption)), drawn)

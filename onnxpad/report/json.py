@@ -81,8 +81,8 @@ VIEWS: Mapping[str, str] = {
     "FolderReport": "ran files others codes html?",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
-    "Matching": "outcome reason? first? convention=by? record rivals further changes tried left "
-    "runs notes error.before=before error.after=after error.noise=noise",
+    "Matching": "outcome reason? first? convention=by? record rivals further undecided changes "
+    "tried left runs notes error.before=before error.after=after error.noise=noise",
     "ProveReport": "original rewritten *verdict seconds html?",
     "Decision": "... counterexample?",
     "Counterexample": "... where? output? - feeds",
@@ -120,7 +120,6 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 
 
 def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """A padding, and the lines that write it."""
     from onnxpad.frameworks.conventions.writing import written
 
     told = {"pads": answer.pads, "output_padding": answer.output_padding}
@@ -153,7 +152,6 @@ def _reach(explanation: ExplainReport) -> dict[str, object] | None:
 
 
 def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
-    """Each convention that has an answer: where it is from, and the lines that write it."""
     from onnxpad.frameworks.conventions.table import CONVENTIONS
 
     group = {name: names for names in explanation.agree for name in names}

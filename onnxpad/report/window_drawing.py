@@ -78,7 +78,6 @@ def drawing_lines(figure: Figure) -> Iterator[str]:
 
 
 def _line(columns: Columns, marks: Mapping[Any, str]) -> str:
-    """A mark for each position that has one."""
     return "".join(f"{marks.get(at, ' '):2}" for at in columns).rstrip()
 
 

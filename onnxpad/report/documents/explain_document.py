@@ -67,7 +67,6 @@ def question_text(explanation: ExplainReport) -> str:
 
 
 def _by(numbers: Sequence[int]) -> str:
-    """Numbers of the axes as `224x160`."""
     return "x".join(map(str, numbers))
 
 
@@ -153,7 +152,6 @@ def _answers(
 
 
 def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
-    """Conventions that are not among the rows of a table, by why they are not."""
     for group in grouped(refused.items(), lambda each: each[1]):
         names = ", ".join(name for name, _ in group)
         yield f"  {marked(f'{head}: {names} ({shown(group[0][1])})', 'faint')}"
