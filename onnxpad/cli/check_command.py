@@ -117,7 +117,6 @@ def _told(asked: Asked, report: "CheckReport") -> str:
 
 
 def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
-    """A command for the rewrites that `fix` would make of models; empty without any."""
     import shlex
 
     from onnxpad.report.text import shown

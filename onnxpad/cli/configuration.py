@@ -184,7 +184,6 @@ def _sizes(texts: Texts) -> tuple[str, ...]:
 
 
 def _fits(folder: Path, pattern: str, model: Path) -> bool:
-    """Whether a pattern fits the name of a model, or its path from the folder of the file."""
     place, path = map(Path, map(os.path.abspath, (folder, model)))
     below = path.relative_to(place) if path.is_relative_to(place) else path
     pattern = pattern.removeprefix("./")

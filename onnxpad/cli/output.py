@@ -141,7 +141,6 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Progress | None]:
 
 
 def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> str:
-    """The line of a bar, no wider than a terminal."""
     from onnxpad.report.text import shown
 
     count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""

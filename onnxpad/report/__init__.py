@@ -161,6 +161,7 @@ class Noted(Report, Struct, frozen=True, kw_only=True):
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warned = self.warnings or getattr(getattr(self, "validation", None), "warnings", ())
+        warned = warned or getattr(getattr(self, "matching", None), "further", ())
         return not (self.exit_code or warned or getattr(self, "barred", ()) or self.delivery.older)
 
 

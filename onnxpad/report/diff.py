@@ -92,7 +92,6 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _attribute(item: onnx.AttributeProto) -> str:
-    """The value of an attribute in ONNX's text format; only the kind of what is long."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
     try:

@@ -81,8 +81,8 @@ VIEWS: Mapping[str, str] = {
     "FolderReport": "ran files others codes html?",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds html?",
-    "Matching": "outcome reason? first? convention=by? record rivals further changes tried left "
-    "runs notes error.before=before error.after=after error.noise=noise",
+    "Matching": "outcome reason? first? convention=by? record rivals further undecided changes "
+    "tried left runs notes error.before=before error.after=after error.noise=noise",
     "ProveReport": "original rewritten *verdict seconds html?",
     "Decision": "... counterexample?",
     "Counterexample": "... where? output? - feeds",
@@ -152,7 +152,6 @@ def _reach(explanation: ExplainReport) -> dict[str, object] | None:
 
 
 def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
-    """Each convention that has an answer: where it is from, and the lines that write it."""
     from onnxpad.frameworks.conventions.table import CONVENTIONS
 
     group = {name: names for names in explanation.agree for name in names}

@@ -97,14 +97,17 @@ def configurations(configs: Iterable[tuple[str, Configured | None]]) -> Iterator
         yield f"note: configured{shown(many)} by {shown(file)}: {shown(', '.join(told))}"
 
 
-def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:
+def delivered(
+    done: Delivery, seconds: float, *, changed: bool, invalid: bool, option: str = ""
+) -> str:
     """The last line of a report: the file that was written, what is beside it, and the time."""
     written, told = shown(done.written), "Nothing written"
     if written:
         told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
         told += " although it is invalid (--keep-invalid)" * invalid
     elif invalid or (changed and done.in_memory):
-        told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
+        call = f"in Python, save(path{', keep_invalid=True' * invalid})"
+        told += f"; {call if done.in_memory else option or call} writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
         told += f", its external data to {few(map(shown, done.data), 8)}"

@@ -329,6 +329,7 @@ def test_samples_are_held_out_and_may_have_different_inner_tensors() -> None:
     assert onnxpad.match(WRONG, samples).outcome == "matched"
     without = {name: value for name, value in samples[1].items() if name != "y"}
     assert onnxpad.match(WRONG, [samples[0], without]).outcome == "matched"
+    assert onnxpad.match(network(NONE, END, BOTH), samples[1]).matching.worst == "c0"
     other = recorded(network(BEGIN, BOTH, BOTH, seed=9), seed=1)
     assert onnxpad.match(WRONG, [samples[0], other]).outcome == "not matched"
 
@@ -405,6 +406,15 @@ def test_a_size_is_told_that_parts_what_fits_the_recorded_ones() -> None:
     assert not onnxpad.match(batched, recorded(batched)).matching.further  # no window slides there
 
 
+def test_at_open_sizes_what_has_a_name_comes_first_and_what_stays_open_is_told() -> None:
+    for name, left in (("dynamic_keras", ()), ("timm_same_torchscript", ("/pool/MaxPool",))):
+        port = onnxpad.repad(MODELS / f"{name}.onnx", "pytorch").model
+        found = onnxpad.match(port, MODELS / f"{name}.npz")
+        assert {each.name for each in found.changes} == {"tensorflow-same"}
+        assert (found.matching.undecided, found.is_quiet_success) == (left, False)
+        assert all(each in str(found) for each in ("not decided: ", *left))
+
+
 def test_what_tells_nothing_is_not_searched() -> None:
     flat, hole, lost = network(BOTH, scale=0.0), recorded(RIGHT), recorded(RIGHT)
     hole["x"][0, 0, 0, 0] = lost["y"][0, 2] = np.nan
@@ -434,7 +444,7 @@ def test_what_is_given_comes_back_and_arguments_that_do_not_fit_are_refused() ->
     for arguments in wrong:
         with pytest.raises(onnxpad.UsageError):
             onnxpad.match(WRONG, **{"reference": reference, **arguments})
-    with pytest.raises(onnxpad.UsageError, match="and inside it 'c0'"):
+    with pytest.raises(onnxpad.UsageError, match="and inside it 'c0', 'c1', 'c2'"):
         onnxpad.match(WRONG, {**reference, "conv1": image()})
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 
 import onnxpad
 from onnxpad import repad
 from onnxpad.errors import UsageError, ValidationError
+from onnxpad.report import Delivery
 from tests.support import MODELS, feeds_of, one, run
 from tests.support.rows import each_row
 
@@ -229,6 +231,7 @@ def test_a_result_that_does_not_run_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValidationError):
             act()
     assert not (tmp_path / "out.onnx").exists()
+    assert "; --keep-invalid writes" in str(replace(result, delivery=Delivery()))
     result.save(tmp_path / "out.onnx", keep_invalid=True)
     assert (tmp_path / "out.onnx").exists()
 

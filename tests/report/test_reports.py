@@ -296,7 +296,8 @@ def test_all_that_match_found_is_told() -> None:
         found = Matching(**{"outcome": "not matched", **told})  # type: ignore[arg-type]
         text = MatchReport("m", "r.npz", "", found).text(Screen(None))
         assert text.count("Conv 'c2'") == 1 + ("changes" in more)
-        assert all(each in text for each in ("h1", "caffe", "width 33"))
+        assert all(each in text for each in ("h1", "caffe", "width 33", "the outputs are"))
+        assert "'h2' is of" in MatchReport("m", "", "", replace(found, worst="h2")).text()
 
 
 def test_regions_that_a_proof_leaves_open_are_told() -> None:

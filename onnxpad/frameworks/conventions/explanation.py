@@ -170,7 +170,6 @@ def explained(
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
-    """The names that have equal keys, in sets."""
     found: dict[Hashable, list[str]] = {}
     for name, key in keys.items():
         found.setdefault(key, []).append(name)
@@ -276,7 +275,6 @@ def need(op: Op, axis: Axis, output: int) -> Need:
 
 
 def _appended(axis: Axis) -> Sequence[int]:
-    """The output_paddings that a transposed convolution may have."""
     if axis.output_padding is not None:
         return (axis.output_padding,)
     return range(max(axis.window.stride, axis.window.dilation))

@@ -36,7 +36,7 @@ class Trial(Struct, frozen=True):
 
     The gap is how far their shapes are off: 0 where they are right. The error is the root mean
     square of what is missing, which is None where outputs cannot be compared. The greatest
-    difference is relative to the range of its output.
+    difference is relative to the range of its output, which is the worst.
     """
 
     solved: bool
@@ -44,6 +44,7 @@ class Trial(Struct, frozen=True):
     error: float
     missing: npt.NDArray[np.float64] | None
     greatest: float = math.inf
+    worst: str = ""
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -113,15 +114,16 @@ def trial(wanted: Wanted, found: Found, closeness: Closeness) -> Trial:
     gaps = [gap(value, found.get(key), closeness) for key, value in wanted.items()]
     if not gaps:
         return Trial(True, 0.0, 0.0, np.zeros(0), 0.0)
-    off, greatest = sum(each.gap for each in gaps), max(each.greatest for each in gaps)
+    off = sum(each.gap for each in gaps)
+    worst, each = max(zip(wanted, gaps, strict=True), key=lambda pair: pair[1].greatest)
     solved = all(each.solved for each in gaps)
     parts = [each.missing for each in gaps if each.missing is not None]
     if off or len(parts) < len(gaps):
-        return Trial(solved, off, 0.0 if solved else math.inf, None, greatest)
+        return Trial(solved, off, 0.0 if solved else math.inf, None, each.greatest, worst[1])
     error = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps))
     some = [part[:: max(1, -(-part.size * len(parts) // _MOST))] for part in parts]
     missing = np.concatenate([part / math.sqrt(part.size) for part in some])
-    return Trial(solved, 0.0, error, missing, greatest)
+    return Trial(solved, 0.0, error, missing, each.greatest, worst[1])
 
 
 def bits(wanted: Wanted, found: Found, residual: float) -> float:

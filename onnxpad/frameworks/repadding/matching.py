@@ -9,6 +9,7 @@ first, then what `search` finds. What is found is written into the model, and th
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -111,6 +112,7 @@ def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedI
     """
     kept = {output.name for node in graph.nodes for output in node.outputs}
     before = graph.model.skeleton.light.graph.node
+    before = sorted(before, key=lambda node: not re.search("Conv|Pool", node.op_type))
     names = dict.fromkeys(name for node in before for name in node.output if name)
     model = outline(read_proto(graph.model.to_run()[0]))
     found = matched_inputs(model, inputs, reference, names)
@@ -219,7 +221,7 @@ class _Task:
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
         base = self._trial(self._start)
-        result = Matching("not matched", before=base.greatest, after=base.greatest)
+        result = Matching("not matched", "", base.greatest, base.greatest, worst=base.worst)
         if base.solved:
             return self._as_it_is(result)
         noise = trial(own := self._outputs("off"), self._outputs("full"), Closeness())
@@ -356,27 +358,30 @@ class _Task:
         with sites.redeclared(self._graph) as changed:
             for place in self._apart(self._point, self._start):
                 site, sizes = self._sites[place], after[place]
-                was, padding = site.padding, self._paddings(self._point)[place]
-                padding = sites.settled(site, padding, sizes, self._graph.opset)
+                was, option = site.padding, self._point[place]
+                padding, name, torch, keras, parting = self._written(place, option, by)
                 sites.write(self._graph, site, padding)
                 changed.append(site.node)
                 answers = answers_of(site, sizes, was, padding)
                 had = sites.described(was, before[place] if before else (), site.windows)
                 is_one = len({each[place] for each in self._sizes[self._point].values()}) == 1
                 now = sites.described(padding, sizes if is_one else (), site.windows)
-                name, torch, keras, parting = self._written(place, padding, by)
                 how = name, attributes(padding), torch, keras, answers, tuple(parting)
                 yield Repadded(site.label, site.node.op, had, now, *how)
 
-    def _written(self, place: int, padding: Padding, by: str) -> tuple[str, str, str, list[str]]:
-        """The convention that a padding follows at all sizes, or where it comes from.
+    def _written(
+        self, place: int, option: int, by: str
+    ) -> tuple[Padding, str, str, str, list[str]]:
+        """The padding of an option as written, and the convention that it follows at all sizes.
 
+        Or where it comes from; what a convention names is preferred if it computes the same here.
         Then lines of PyTorch and Keras for the sizes recorded, and conventions for these alone.
         """
-        name = self._options[place][self._point[place]].name
+        options, name = self._options[place], self._options[place][option].name
         site, every = self._sites[place], [e[place] for e in self._sizes[self._point].values()]
+        padding = sites.settled(site, options[option].padding, every[0], self._graph.opset)
         if (op := op_of(site)) is None:
-            return name, "", "", []
+            return padding, name, "", "", []
         grouped = site.node.attrs.get("group", 1) != 1
         here = [Question(op, sizes, site.windows, grouped=grouped) for sizes in every]
         names = alike(padding, here)
@@ -391,9 +396,13 @@ class _Task:
             given = (tuple(b for b, _ in padding.crop), tuple(b - e for b, e in padding.crop))
             asked = tuple(replace(e, padding=given[0], output_padding=given[1]) for e in asked)
             fits = [*alike(padding, asked)]
+        others = (at for at, each in enumerate(options) if each.name in parting and not fits)
+        others = (at for at in others if self._is_alike(self._point, place, option, at))
+        if (other := next(others, option)) != option:
+            return self._written(place, other, by)
         liked = name, by, "tensorflow", "pytorch"
         fits.sort(key=lambda fit: [not fit.startswith(each) for each in liked])
-        return (*fits, name)[0], torch, keras, parting
+        return padding, (*fits, name)[0], torch, keras, parting
 
     def undecided(self, result: Matching) -> Matching:
         """The verdict, with frameworks that fit the recorded sizes alone, and sizes that tell.
@@ -413,9 +422,11 @@ class _Task:
             with suppress(ValueError):  # sizes of operators that are not known
                 sizes = [tuple(evaluate(size, larger) for size in site.sizes) for site in here]
                 mine = [*map(_effect, own, sizes, windows)]
-                others = ((way, map(_effect, self._paddings(way), sizes, windows)) for way in ways)
-                if rivals := tuple(self._ways[way] for way, each in others if [*each] != mine):
-                    return replace(result, rivals=rivals, further=larger)
+                others = ((w, [*map(_effect, self._paddings(w), sizes, windows)]) for w in ways)
+                if rivals := {self._ways[way]: each for way, each in others if each != mine}:
+                    each = zip(here, mine, *rivals.values(), strict=True)
+                    apart = tuple(site.label for site, *found in each if len({*found}) > 1)
+                    return replace(result, rivals=(*rivals,), further=larger, undecided=apart)
                 if is_strided and not (result.further or self._given.draws[1:]):
                     result = replace(result, further=larger)
         return result

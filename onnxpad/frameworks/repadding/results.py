@@ -60,6 +60,7 @@ class Matching(Struct, frozen=True, dict=True):
         outcome: The verdict.
         reason: Why it is not matched, in one line; else empty.
         before: The greatest difference of the model from the reference, relative to the range.
+        worst: The tensor that has it; empty if the model does not run.
         after: The same for what was found.
         changes: The operators that were changed, in file order, to reproduce all before `first`.
         left: Operators whose padding could not be varied, with why.
@@ -72,6 +73,7 @@ class Matching(Struct, frozen=True, dict=True):
         first: The first operator that cannot be reached, by an inner tensor; else empty.
         record: Inner tensors that would tell more, if none was recorded and nothing matched.
         rivals: Frameworks whose padding computes the same at the recorded sizes alone.
+        undecided: Operators that have another padding in one of these.
         further: Sizes of open axes, by name, at which it does not; empty if none are known.
     """
 
@@ -90,6 +92,8 @@ class Matching(Struct, frozen=True, dict=True):
     record: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
     further: Mapping[str, int] = {}
+    worst: str = ""
+    undecided: tuple[str, ...] = ()
 
 
 class Rewritten(Operator, frozen=True):

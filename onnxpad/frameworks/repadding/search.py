@@ -146,7 +146,6 @@ class Search(Struct):
 
 
 def _joined(point: Point, moves: Iterable[Move]) -> Point:
-    """The point after several moves, which change different operators."""
     changed = {each: option for move in moves for each, option in move}
     return tuple(changed.get(each, option) for each, option in enumerate(point))
 

@@ -151,7 +151,6 @@ def _answers(
 
 
 def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
-    """Conventions that are not among the rows of a table, by why they are not."""
     for group in grouped(refused.items(), lambda each: each[1]):
         names = ", ".join(name for name, _ in group)
         yield f"  {marked(f'{head}: {names} ({shown(group[0][1])})', 'faint')}"

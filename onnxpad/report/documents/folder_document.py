@@ -52,7 +52,6 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
 
 
 def _outcome(file: FileOutcome) -> str:
-    """What became of a model, with the exit code unless that is 0."""
     alone = " in sizes alone" * (file.outcome == "fixed" and not file.changes)
     return f"{file.outcome}{alone}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 

@@ -59,11 +59,13 @@ def _measured(report: MatchReport) -> Iterator[str]:
         yield f"  out of reach first: {shown(found.first)}; the cause is there or upstream"
     told = "; with the padding found, ".join(dict.fromkeys(map(_off, (found.before, found.after))))
     told += f" (of the range recorded in {shown(report.reference)})" * ("off by" in told)
-    yield f"  the outputs are {told}"
+    is_apart = found.worst and math.isinf(found.before)
+    yield f"  {f'{shown(found.worst)!r} is' if is_apart else 'the outputs are'} {told}"
     if found.record:
         yield f"  record inner tensors too: {few(map(shown, found.record), 3)}"
     if found.further:
-        told = f"padding as in {few(found.rivals, 4, ' or ')} gives the same here, not everywhere"
+        told = f"{few(map(shown, found.undecided), 4)} padded as in {few(found.rivals, 4, ' or ')}"
+        told += " gives the same here, not everywhere"
         yield f"  not decided: {told if found.rivals else 'SAME and numbers agree at these sizes'}"
 
 
@@ -73,7 +75,7 @@ def _next(report: MatchReport) -> Iterator[str]:
         where = "a list of references" if report.delivery.in_memory else "--reference again"
         sizes = "".join(f", {shown(name)} {size}" for name, size in found.further.items())
         yield f"Next: record another size too{sizes}, to tell these apart ({where})"
-    others = "weights, activations, normalisation and what is done to inputs"
+    others = "weights, quantisation, activations, normalisation and what is done to inputs"
     tried = found.tried if report.exit_code else ()
     if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
         repad = f" (onnxpad repad {quote(report.name)} --to {best.name})"

@@ -22,6 +22,7 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
     """The operators whose padding changed and stays, and how much the outputs change."""
     changed, invalid = bool(report.changes), bool(report.failure)
     most = _LISTED if view == "brief" else None
+    to, option = report.delivery, "--keep-invalid"
     stay = grouped(report.unchanged, lambda each: each.reason)
     unchanged = [f"  {shown(group[0].reason)}: {operators(group)}" for group in stay]
     return Document.of(
@@ -32,7 +33,7 @@ def repad_document(report: RepadReport, view: View = "brief") -> Document:
         Group("Changes" * (view == "full"), [*rewritten(report.changes, most)]),
         listed(f"Stays as it is: {counted(len(report.unchanged), 'operator')}", unchanged, most),
         [*_outputs(report)],
-        [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
+        [delivered(to, report.seconds, changed=changed, invalid=invalid, option=option)],
     )
 
 

@@ -101,7 +101,6 @@ def command_text(advice: str, model: str) -> str:
 
 
 def _site(site: PaddingSite, result: ShowResult) -> Group:
-    """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked)]
@@ -144,7 +143,6 @@ def _step(step: PathNode) -> str:
 
 
 def _window(site: PaddingSite) -> str:
-    """Its window, such as `3x3, stride 2`; strides and dilations of 1 are not named."""
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
         told = [str(getattr(each, name)) for each in site.windows]

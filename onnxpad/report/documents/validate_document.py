@@ -49,7 +49,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         "Validation": runs,
         "Where nodes ran": [*map(_placement, found.placements)],
         "First difference": [*map(_difference, filter(None, [found.divergence]))],
-        differs + ", though the outputs agree" * found.ok: padding,
+        differs + ", though the outputs agree" * (found.ok and not _apart(found)): padding,
         "": [f"note: {shown(line)}" for line in found.notes],
     }
     return [Group(title, blocks) for title, blocks in parts.items()]
@@ -72,9 +72,16 @@ def _verdict(report: ValidationResult) -> str:
         return f"{marked('FAILED', 'error')}: {failure(found)}"
     if not report.rewritten:
         return marked("agrees with the reference", "good")
-    also = ", also with the reference" * bool(report.reference)
-    is_odd = any(not each.ok for run in found.runs for each in run.comparisons)
-    return marked(f"agree{also}", "good") + ", except where the warnings say otherwise" * is_odd
+    apart, told = _apart(found), "agree" + ", also with the reference" * bool(report.reference)
+    odd = ", except where the warnings say otherwise" * bool(apart)
+    if ("original", "reference") in apart and ("rewritten", "reference") not in apart:
+        odd, told = "", "the rewritten model agrees with the reference, the original does not"
+    return marked(told, "good") + odd
+
+
+def _apart(found: Validation) -> set[tuple[str, str]]:
+    """The sides of runs in which an output differs, also if that is excused."""
+    return {(e.subject, e.against) for e in found.runs if any(not o.ok for o in e.comparisons)}
 
 
 def failure(found: Validation) -> str:
@@ -114,7 +121,6 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
 
 
 def _compared(seen: Comparison, within: str, is_full: bool) -> tuple[str, str]:
-    """An output, and how it compares: equal, within what is allowed, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
     told = ", ".join(figures(seen))
@@ -134,7 +140,6 @@ def _placement(place: Placement) -> str:
 
 
 def _difference(found: Divergence) -> Block:
-    """The first difference of two models: the tensor, the node computing it, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" * bool(seen.dtype)
     rows = [
