@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few, meant
+from onnxpad.options import Configured
 
 R = TypeVar("R")
 _CALLED = {"shapes": "input", "dims": "dimension"}
@@ -44,10 +48,23 @@ def with_sizes(
             lacking |= error.missing
 
 
-def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
-    """Raises UsageError if no model has what a size among the options is for.
+def held(config: Configured | None, lacking: Lacking) -> Configured | None:
+    """A configuration as it holds for a model: without the sizes for which that has no place."""
+    if config is None or not lacking:
+        return config
+    given = config.options.get("dim", ())
+    dims = tuple(each for each in given if ("dims", each.rpartition("=")[0]) not in lacking)
+    said = {key: each for key, each in {**config.options, "dim": dims}.items() if each}
+    return replace(config, options=said) if said else None
 
-    Models are read until each size has one; those that cannot be read have nothing.
+
+def lacks(
+    models: Iterable[Path], options: Mapping[str, Any], *, of_some: bool = False
+) -> Iterator[str]:
+    """A line for each size among the options for which no model has a place.
+
+    Or for which `of_some` have other names alone. Models are read until each size has one; those
+    that cannot be read have nothing.
     """
     sizes = {kind: each for kind in _READ if (each := options.get(kind))}
     if not sizes:
@@ -55,22 +72,33 @@ def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
     from onnxpad.facts.recorded import given_domain
     from onnxpad.graph import Graph
 
-    found = list[Lacking]()
+    found = dict[str, Lacking]()
     missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
     for model in models:
+        lacking: Lacking = {}  # where sizes contradict each other: it has the names
         try:
-            found.append(with_sizes(partial(given_domain, Graph.read(model)), sizes)[1])
-        except MismatchError:  # it has the names
-            return
+            with suppress(MismatchError):
+                lacking = with_sizes(partial(given_domain, Graph.read(model)), sizes)[1]
         except (OSError, OnnxpadError):
             continue
-        missing &= found[-1].keys()
-        if not missing:
+        found[str(model)] = lacking
+        missing &= lacking.keys()
+        if not (missing or of_some):
             return
-    for (kind, name), (told, _) in (found[0] if found else {}).items():
-        if (kind, name) in missing:
-            known = dict.fromkeys(e for each in found for e in each[kind, name][1])
-            if found[1:] and known:
+    for size in dict.fromkeys(each for lacking in found.values() for each in lacking):
+        every = {model: lacking[size] for model, lacking in found.items() if size in lacking}
+        by = every if size in missing else {e: it for e, it in every.items() if of_some and it[1]}
+        if by:
+            (kind, name), (told, _), *others = size, *by.values()
+            known = dict.fromkeys(each for _, names in by.values() for each in names)
+            if others and known:
                 told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
                 told += meant(name, known)
-            raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)
+            where = f"none of {len(by):,} models" if size in missing else few(by, 3)
+            yield f"{where}: {told}" if len(found) > 1 else told
+
+
+def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
+    """Raises UsageError if no model has what a size among the options is for."""
+    for line in lacks(models, options):
+        raise UsageError(line)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ def over_all(
         output.report_beside(
             f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"
         )
+    place = Path(os.path.realpath(asked.output or os.devnull))
+    for folder in (each for each in asked.models or () if each.is_dir() and not asked.quiet):
+        if place.is_relative_to(os.path.realpath(folder)):
+            told = f"{asked.output} is inside {folder}: other runs over that take results as models"
+            output.report_beside(f"note: {told}; name a folder elsewhere")
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
     one += ["--reference"] * bool(asked.references)
@@ -44,8 +49,7 @@ def over_all(
 
     from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport
-    from onnxpad.report.documents import View
-    from onnxpad.report.documents.folder_document import TOLD
+    from onnxpad.report.documents.folder_document import quiet_blocks
     from onnxpad.report.layout import Screen
 
     output.require_page(asked, *found, *found.values())
@@ -64,12 +68,9 @@ def over_all(
     report = FolderReport(command, tuple(made), tuple(others))
 
     def text() -> str:
-        view: View = "full" if asked.verbose and not asked.quiet else "brief"
-        told = report.text(Screen(None, output.is_painted()), view)
-        if not asked.quiet:
-            return told
-        pairs = zip_longest(told.splitlines(keepends=True), made)  # first come lines of models
-        lines = (e for e, it in pairs if (it.needs_attention if it else e.startswith(TOLD)))
-        return "".join(lines)
+        screen = Screen(None, output.is_painted())
+        if asked.quiet:
+            return "".join(f"{line}\n" for line in screen.block_lines(quiet_blocks(report)))
+        return report.text(screen, "full" if asked.verbose else "brief")
 
     return output.deliver(asked, report, text=text)

@@ -33,10 +33,11 @@ def validate(asked: Asked) -> int:
     from onnxpad.api import validate as api
 
     options |= how | {"inputs": asked.inputs, "reference": asked.references}
-    result = called(asked, api.validate, asked.original, asked.rewritten, **options)
+    models = asked.original, asked.rewritten
+    result = called(asked, api.validate, *models, config=config, **options)
     what = "validation failed: " if result.outcome == "failed" else ""
     error = "" if result.ok else f"{what}{result.failure}"
-    return deliver(asked, replace(result, config=config), error=error)
+    return deliver(asked, result, error=error)
 
 
 @takes(

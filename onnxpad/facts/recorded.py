@@ -294,6 +294,7 @@ def _named(
                 raise _lacking("dims", name, told)
     known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
+    there = there if known else "all sizes of its inputs are fixed"
     told = f"there is no dimension {name!r} to give a size; {there}"
     raise _lacking("dims", name, told, known)
 

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.api.sizes import held, require_sizes, with_sizes
 from onnxpad.arguments import Progress
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
@@ -329,7 +329,8 @@ def reported(
         raise PartnerError(f"{model!s}: there is no {second}")
     call = getattr(import_module(f"onnxpad.api.{command}"), command)
     given = (model, second) if is_pair else (model,)
-    result = replace(with_sizes(partial(call, *given, **more), options)[0], config=config)
+    found, lacking = with_sizes(partial(call, *given, **more), options)
+    result = replace(found, config=held(config, lacking))
     if command == "fix":
         return written(result, second, copies=copies)
     return result if is_pair else result.report(fail_on)

@@ -65,7 +65,7 @@ def test_fix_a_tree() -> None:
         "in/open.onnx: 1 change, validated -> out/open.onnx",
         "",
         "4 models: 1 unreadable (exit code 2), 2 fixed, 1 unchanged",
-        "  PAD101 2 in 2 models",
+        "  PAD101 2 changed or left in 2 models",
     ]
     assert told("fix", "in", "-o", "out", "-q") == (2, lines[:1])
     found = data("fix", "in", "-o", "out")
@@ -89,10 +89,13 @@ def test_one_model_in_a_process_of_its_own() -> None:
         ("--jobs=1", "nothing to change"),
     ):
         code, lines = told("fix", path, "--in-place", words)
-        assert (code, lines[0].partition(": ")[2]) == (
-            0,
-            line.replace(path, str(Path(path).resolve())),
-        )
+        assert (code, lines[0].partition(": ")[2]) == (0, line)
+    onnx.save(MODELS["a/same"], path)
+    Path("in/b/link.onnx").symlink_to(Path(path).resolve())
+    assert data("fix", "in/b/link.onnx", "in/b/plain.onnx", "--in-place")["files"][0]["report"][
+        "written"
+    ] == str(Path(path).resolve())
+    assert Path("in/b/link.onnx").is_symlink()
 
 
 def test_check() -> None:
@@ -260,6 +263,8 @@ def test_results_among_the_models_and_patterns_without_any() -> None:
         "note: onnxpad.toml: per-file-ignores 'stem*' fits no model of this run",
     ]
     assert not Path("out/c.fixed.onnx").exists()
+    told_of = onnxpad_runs("fix", "in", "-o", "in/a/out", "--no-validate").stderr
+    assert "note: in/a/out is inside in: " in told_of
     assert told("fix", "in/a/c.fixed.onnx", "-o", "one.onnx", "--no-validate")[0] == 0
 
 
@@ -349,12 +354,19 @@ def test_warnings_and_all_that_stays() -> None:
         found = data(*words.split())
         (told,) = (each["warnings"] for each in found["files"] if each["path"] == "in/c.onnx")
         assert "the metadata onnxpad.sizes is ignored" in told[0]
-        (line,) = (line for line in told_lines(words, "-q") if "in/c.onnx: " in line)
-        assert "1 warning" in line
+        line, last = (line for line in told_lines(words, "-q") if "in/c.onnx: " in line)
+        assert ("1 warning" in line, last) == (True, f"warning in in/c.onnx: {told[0]}")
+        known = f"{words} --resume runs --fail-on error"[: None if words[0] == "c" else -16]
+        assert [len(told_lines(known, "-q")) for _ in range(2)] == [2, 0]
         full = told_lines(words, "-v", "--html", "page.html")
         assert f"  warning: {told[0]}" in full
         page = Path("page.html").read_text("utf-8")
         assert page.index("4 models: ") < page.index(told[0])
+        assert " - in</title>" in page
+    many = [FileOutcome(f"{at // 2}", 0, "", "", warnings=(f"w{at // 2}",)) for at in range(9)]
+    lines = FolderReport("fix", tuple(many)).text().splitlines()
+    assert "warning in 2 models, 0, 0: w0" in lines
+    assert lines[-1] == "  and 2 more warnings (--verbose has them)"
     stays = told_lines("fix in -o out --no-validate", "-v")
     assert [line for line in stays if line.startswith("  PAD501 ")]
     assert [line for line in stays if line.startswith("  Next: --")]
