@@ -84,7 +84,6 @@ def check(
         from onnxpad.frameworks.conventions.table import framework_named
 
         convention = framework_named(convention, "convention").name
-
     conventions = None
     is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest
     if is_asked and any(map(chosen.chooses, REPORTS)):

@@ -113,7 +113,6 @@ def explain(
 
 
 def _of_operator(arguments: Mapping[str, object]) -> Question:
-    """The question about an operator, from the arguments that were given."""
     if missing := [name for name in ("op", "size", "kernel") if name not in arguments]:
         raise UsageError(f"--{missing[0]} is missing; {_ASKED}")
     op, sizes = arguments["op"], _numbers("size", arguments["size"], None)

@@ -156,14 +156,12 @@ def serialised_export(export: Callable[[], onnx.ModelProto]) -> bytes:
 
 
 def _external(model: Any) -> Iterator[Any]:
-    """The tensors of a model whose data lies in files."""
     import onnx_ir
 
     return (each for each in _tensors(model) if isinstance(each, onnx_ir.ExternalTensor))
 
 
 def _tensors(model: Any) -> Iterator[Any]:
-    """The tensors of a model, in attributes too."""
     import onnx_ir
 
     for whole in (model.graph, *model.functions.values()):

@@ -77,7 +77,6 @@ def node_question(
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | TransposedOp]:
-    """The operator with a window of that name, tensor or pattern, with its graph."""
     sites = chosen(sites_in(scopes), [name])
     found = [(each, each.op) for each in sites if isinstance(each.op, WindowOp | TransposedOp)]
     found = [pair for pair in found if name in pair[0].names + pair[0].tensors] or found

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.api.sizes import lacks
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
@@ -114,10 +113,7 @@ def _configured(
 def _unmet(
     asked: Asked, configs: Mapping[Path, Any], models: Collection[Path], found: Collection[Path]
 ) -> Iterator[str]:
-    """A line for each pattern that fits none of several models, or whose models lack a size.
-
-    With `--quiet` only if all of them do.
-    """
+    """A line for each pattern that fits none of several models, or whose models lack a size."""
     for path, keys in configs.items():
         for key in ("exclude", *(key for key, name in BY_PATTERN.items() if name in vars(asked))):
             of_key = found if key == "exclude" else models
@@ -126,6 +122,8 @@ def _unmet(
                 if not fits and len(of_key) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
                 if key == SIZED:
+                    from onnxpad.folders.sizes import lacks
+
                     place = f"{path}: " + ("dim" if pattern == "*" else f"{key} {pattern!r}")
                     sizes = {"dims": sizes_by_name("--dim", keys[key][pattern])}
                     is_told = pattern != "*" and not asked.quiet
@@ -177,7 +175,6 @@ def _read_in(folder: Path) -> Read:
 
 
 def _sizes(texts: Texts) -> tuple[str, ...]:
-    """Texts as `height=64` or `height=32..64`; UsageError if one is none."""
     from onnxpad.facts.recorded import sizes_of
 
     given = (texts,) if isinstance(texts, str) else texts

@@ -29,15 +29,13 @@ def over_all(
         ProviderError: A provider does not run here.
     """
     results = [each for each in asked.models or asked.paths or () if is_result(each)]
-    if results and not asked.quiet:
-        output.report_beside(
-            f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"
-        )
-    place = Path(os.path.realpath(asked.output or os.devnull))
-    for folder in (each for each in asked.models or () if each.is_dir() and not asked.quiet):
-        if place.is_relative_to(os.path.realpath(folder)):
-            told = f"{asked.output} is inside {folder}: other runs over that take results as models"
-            output.report_beside(f"note: {told}; name a folder elsewhere")
+    notes = [f"{few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"] * bool(results)
+    place, named = Path(os.path.realpath(asked.output or "")), asked.models if asked.output else ()
+    inside = [each for each in named if place.is_relative_to(os.path.realpath(each))]
+    where = "other runs take results there as models; name a folder elsewhere"
+    notes += [f"{asked.output} is inside {each}: {where}" for each in inside]
+    for line in () if asked.quiet else notes:
+        output.report_beside(f"note: {line}")
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
     one += ["--reference"] * bool(asked.references)
@@ -46,7 +44,6 @@ def over_all(
     if one:
         mend = f"leave it out, or {alone}run without --jobs, --time-limit and --resume"
         raise UsageError(f"{one[0]} is not for a run over many models; {mend}")
-
     from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.documents.folder_document import quiet_blocks

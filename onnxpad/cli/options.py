@@ -204,7 +204,6 @@ def _once(name: str, value: Any) -> Any:
 
 
 def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.Parameter:
-    """An argument or option as a parameter, as typer reads it."""
     told = _TABLE[group][name]
     how: dict[str, Any] = {
         "help": f"{told.help} {more}".rstrip(),

@@ -146,7 +146,6 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Progress | None]:
 
 
 def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> str:
-    """The line of a bar, no wider than a terminal."""
     from onnxpad.report.text import shown
 
     count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
@@ -322,7 +321,6 @@ def explained(error: Exception) -> Failure:
 
 
 def _corrected(message: str) -> str:
-    """The message of a usage error of typer, with the value that may be meant."""
     message = " ".join(message.split())
     found = re.search(r"'([^']*)' is not one of (.*)", message)
     said = meant(found[1], re.findall(r"'([^']*)'", found[2])) if found else ""

@@ -44,7 +44,6 @@ def match(asked: Asked) -> int:
     """
     target = target_of(asked, "matched") if asked.output else None
     require_page(asked, asked.model)
-
     from onnxpad.api import match as api
 
     options = asked.some("inputs", "seconds", "rtol", "atol")
@@ -71,7 +70,6 @@ def repad(asked: Asked) -> int:
     """
     target = target_of(asked, "repadded")
     options, config = options_of(asked, [asked.model])[asked.model]
-
     from onnxpad.api import repad as api
 
     options |= asked.some("only")

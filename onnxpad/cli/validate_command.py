@@ -28,7 +28,6 @@ def validate(asked: Asked) -> int:
         from onnxpad.folders.paths import partners
 
         return over_all(asked, "validate", partners(asked.original, asked.rewritten), how)
-
     options, config = options_of(asked, [asked.original])[asked.original]
     from onnxpad.api import validate as api
 
@@ -52,7 +51,6 @@ def prove(asked: Asked) -> int:
     """
     require_page(asked, asked.original, asked.rewritten)
     options = options_given(asked)
-
     from onnxpad.api import prove as api
 
     limit = asked.some("time_limit")

@@ -76,7 +76,6 @@ def _explained(told: Html) -> Iterator[Html]:
 
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:
-    """Blocks one below the other, whose headings are of a level; a long rest is folded."""
     told = list[Html]()
     for place, each in enumerate(blocks):
         block = _block(each, level, place)
@@ -102,14 +101,12 @@ def _block(block: Block, level: int, place: int) -> Html:
 
 
 def _figure(figure: Figure) -> Html:
-    """An axis as a terminal has it; it scrolls sideways, also by keyboard."""
     caption, *lines = drawing_lines(figure)
     drawn = el("pre", join(map(_text, lines)), tabindex=0)
     return el("figure", el("figcaption", esc(caption)), drawn)
 
 
 def _text(text: str) -> Html:
-    """A text, with its marks as badges, or as words that stand out."""
     told = list[Html]()
     *marks, rest = MARKED.split(text.replace(UNBREAKABLE, " "))
     for plainly, number, marked in zip(marks[::3], marks[1::3], marks[2::3], strict=True):

@@ -401,7 +401,7 @@ class FolderReport(Report, Struct, frozen=True):
     def to_html(self) -> str:
         """The page, which the folder and the outcomes head."""
         builder = import_module("onnxpad.report.documents.folder_document")
-        document = builder.folder_document(self, "full", is_page=True)
+        document = builder.folder_document(self, "full", paged=True)
         return str(import_module("onnxpad.page.document_page").page_of(document))
 
     @property

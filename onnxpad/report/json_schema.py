@@ -64,7 +64,6 @@ def _object(name: str, keys: Mapping[str, Any], module: str = __name__) -> type[
 
 
 def _keys(record: Any) -> dict[str, Any]:
-    """The keys that JSON has of a record, with their types."""
     found: dict[str, Any] = {}
     for name, path, marks, computed in keys_of(record):
         kind = (computed and computed[0]) or _at(record, path)
@@ -82,7 +81,6 @@ def _keys(record: Any) -> dict[str, Any]:
 
 
 def _at(kind: Any, path: Sequence[str]) -> Any:
-    """The type of what is at a path of attributes and places."""
     if not path:
         return kind
     parts = [each for each in get_args(kind) if each is not type(None)]
@@ -101,7 +99,6 @@ def _at(kind: Any, path: Sequence[str]) -> Any:
 
 @cache
 def _of(kind: Any) -> Any:
-    """An annotation as `msgspec` has it, with records by the keys that JSON has of them."""
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _object(kind.__name__, _keys(kind), kind.__module__)
     origin: Any = get_origin(kind)

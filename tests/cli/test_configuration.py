@@ -383,7 +383,6 @@ class TestWhatIsRefused:
 
     @each_row("name", ["passes", "output", "trust", "strict", "dynamic", "styl"])
     def test_another_key(self, name: str) -> None:
-        """Nothing runs, writes, or loosens what is proved; one wrong file of many stops all."""
         wrote("onnxpad.toml", 'style = "pad"', f'{name} = "x"')
         error_line(onnxpad_runs("fix", "model.onnx"))
         assert not Path("model.fixed.onnx").exists()

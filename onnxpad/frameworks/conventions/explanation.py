@@ -170,7 +170,6 @@ def explained(
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
-    """The names that have equal keys, in sets."""
     found: dict[Hashable, list[str]] = {}
     for name, key in keys.items():
         found.setdefault(key, []).append(name)
@@ -276,14 +275,12 @@ def need(op: Op, axis: Axis, output: int) -> Need:
 
 
 def _appended(axis: Axis) -> Sequence[int]:
-    """The output_paddings that a transposed convolution may have."""
     if axis.output_padding is not None:
         return (axis.output_padding,)
     return range(max(axis.window.stride, axis.window.dilation))
 
 
 def _explicit(axis: Axis, found: Need) -> AxisAnswer:
-    """The least padding in numbers that gives a size, divided evenly."""
     total = found.totals[0].least
     appended = max(-total, 0) if axis.output_padding is None else axis.output_padding
     begin, end = halves(total + appended, "end")
@@ -314,7 +311,6 @@ def _answers(
 def _numbers(
     rule: PaddingRule, op: Op, axis: Axis, output: int
 ) -> Iterator[tuple[int | None, int | None]]:
-    """The paddings of a user by which a rule gives a size, each with the least output_padding."""
     is_open, transposed = rule.takes and axis.padding is None, op == "convtranspose"
     for pad in range(axis.window.extent + axis.window.stride) if is_open else [axis.padding]:
         more = axis.output_padding

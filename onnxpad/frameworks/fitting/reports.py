@@ -117,7 +117,6 @@ def _facts(each: Padded) -> dict[str, object]:
 def _unfit(
     operators: Sequence[Padded], left: Sequence[Left], asked: Framework
 ) -> Iterator[Finding]:
-    """One finding about each that does not fit the convention asked for."""
     untold, causal = list[tuple[Context, Node]](), list[tuple[Context, Node]]()
     for each in operators:
         fit, place = each.case.fit[asked.name], (each.context, each.site.node)
@@ -150,7 +149,6 @@ def _finding(
     severity: Severity = Severity.INFO,
     code: Reason = Reason.CONVENTION_TOLD,
 ) -> Finding:
-    """A finding about an operator, or about the whole model, which names one concerned."""
     context, node = place
     about = context.label(node), node.op, message, reason, facts
     where = context.graph.location(node)
@@ -158,7 +156,6 @@ def _finding(
 
 
 def _difference(each: Padded, fit: Fit, name: str) -> str:
-    """How the padding of an operator differs from that of a framework in words."""
     pads, theirs, verb = each.pads, fit.pads, "crops" if each.site.is_transposed else "pads"
     said = f"{verb} {pads_text(pads)}" if pads else f"pads as {same_of(each.case.padding.odd)}"
     if any(each.case.padding.output_padding):

@@ -146,13 +146,11 @@ class Search(Struct):
 
 
 def _joined(point: Point, moves: Iterable[Move]) -> Point:
-    """The point after several moves, which change different operators."""
     changed = {each: option for move in moves for each, option in move}
     return tuple(changed.get(each, option) for each, option in enumerate(point))
 
 
 def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
-    """Moves in the order in which each, added to those before, explains most of what is missing."""
     if (left := now.missing) is None:
         return []
     found = {move: then.missing for move, then in seen.items()}

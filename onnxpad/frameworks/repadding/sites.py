@@ -35,7 +35,6 @@ def sites_of(context: Context) -> tuple[list[Site], list[tuple[Node, str]]]:
 
 
 def _fixed(site: Site) -> str:
-    """Why the padding of an operator cannot be varied; empty where it can."""
     if site.row.declaration is not None:
         return "its operator is the user's own"
     if isinstance(site.op, WindowOp) and site.op.read.has_indices:

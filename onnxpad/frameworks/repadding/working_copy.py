@@ -160,7 +160,6 @@ def working_copy(
 
 
 def _refusal(site: Site, dtype: int, opset: int) -> str:
-    """Why an operator cannot be varied; empty if it can."""
     if dtype == TensorProto.UNDEFINED:
         return "the type of its data is unknown"
     if opset < PAD_AS_INPUT and dtype not in _CONTRIB_TYPES:
@@ -175,7 +174,6 @@ def _refusal(site: Site, dtype: int, opset: int) -> str:
 def _varied(
     place: int, site: Site, node: onnx.NodeProto, dtype: int, opset: int
 ) -> Iterator[onnx.NodeProto]:
-    """The nodes that take the place of an operator."""
     given, names = list(node.input), {"data": node.input[0], "y": node.output[0], "fill": ""}
     inputs_of, window = site.row.inputs, dict(zip(site.axes, site.windows, strict=True))
     windows = [window.get(axis, Window(1)) for axis in range(site.rank)]

@@ -67,7 +67,6 @@ def question_text(explanation: ExplainReport) -> str:
 
 
 def _by(numbers: Sequence[int]) -> str:
-    """Numbers of the axes as `224x160`."""
     return "x".join(map(str, numbers))
 
 
@@ -79,7 +78,6 @@ def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
 
 
 def _ported(explanation: ExplainReport) -> Iterator[str]:
-    """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
     found = explanation.conventions
     letters = {name: label[0] for name, label in _labels(explanation).items()}
     given = ("pytorch-padding",) * (not explanation.about and explanation.op != "convtranspose")
@@ -110,7 +108,6 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
 
 
 def _parting(op: Op, ours: Answer, theirs: Answer) -> str:
-    """How PyTorch computes something else than TensorFlow."""
     transposed, moved, said = op == "convtranspose", dict[int, list[str]](), list[str]()
     for name, mine, other in zip(axis_names(len(ours.axes)), ours.axes, theirs.axes, strict=True):
         moved.setdefault(mine.begin - other.begin, []).append(name)
@@ -141,7 +138,6 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
 def _answers(
     explanation: ExplainReport, found: Sequence[tuple[str, str, Answer]]
 ) -> Iterator[Table]:
-    """Conventions with what they pad and return, each with the label of its group and its name."""
     averages, rows, before = explanation.op == "avgpool", list[tuple[str, ...]](), ""
     for label, name, answer in found:
         divides = ("data and padding" if answer.counts else "data",) * averages
@@ -153,7 +149,6 @@ def _answers(
 
 
 def _refused(head: str, refused: Mapping[str, str]) -> Iterator[str]:
-    """Conventions that are not among the rows of a table, by why they are not."""
     for group in grouped(refused.items(), lambda each: each[1]):
         names = ", ".join(name for name, _ in group)
         yield f"  {marked(f'{head}: {names} ({shown(group[0][1])})', 'faint')}"
@@ -170,7 +165,6 @@ def _labels(explanation: ExplainReport) -> dict[str, str]:
 
 
 def _pads(answer: Answer) -> str:
-    """The pads of each axis, with what is appended to the output."""
     said = pads_text(answer.pads).removeprefix("L ")
     appended = answer.output_padding
     return f"{said}, output_padding {_by(appended)}" if any(appended) else said

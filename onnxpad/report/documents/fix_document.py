@@ -120,8 +120,6 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
 
 
 def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
-    """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
-
     def reason(finding: Finding) -> str:
         asked = f"{finding.asked} asks for it" * bool(finding.asked)
         brief = asked or finding.brief or without_names(finding.reason) or finding.message
@@ -139,7 +137,6 @@ def _reasons(findings: Sequence[Finding], *, is_full: bool) -> list[Block]:
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
-    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
     proofs = [change.certificate for change in changes]
     taken = Counter((name, name in each.refused) for each in proofs for name in each.assumptions)
     for (name, is_refused), many in taken.items():
@@ -148,7 +145,6 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _trust(report: FixReport) -> Iterator[str]:
-    """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
         said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
         yield f"{marked('Repaired', 'good')}: {said}"

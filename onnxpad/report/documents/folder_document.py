@@ -22,9 +22,7 @@ from onnxpad.report.text import configurations, counted, shown, warned
 _CODES = {"fix": " changed or left", "check": " found"}
 
 
-def folder_document(
-    report: FolderReport, view: View = "brief", *, is_page: bool = False
-) -> Document:
+def folder_document(report: FolderReport, view: View = "brief", *, paged: bool = False) -> Document:
     """A line for each model, the worst first, in full with what stays; then how many have what.
 
     A page is headed by the folder that all are in, and by how many have which outcome.
@@ -53,7 +51,7 @@ def folder_document(
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
     each_model = Group("Models" * is_full, lines)
-    if not is_page:
+    if not paged:
         return Document.of(report.ran, "", "", each_model, [title, *ending])
     with suppress(ValueError):  # of no model, or of paths from different roots
         folder = os.path.commonpath([os.path.dirname(each.path) for each in files])  # noqa: PTH120
@@ -76,8 +74,8 @@ def _remarks(files: Sequence[FileOutcome], others: Sequence[str], most: int) -> 
             warnings.setdefault(line, []).append(each.path)
     told = sorted(warnings.items(), key=lambda each: -len(each[1]))
     for line, paths in told[:most]:
-        many = f"{counted(len(paths), 'model')}, " * bool(paths[1:])
-        yield from warned([line], f"warning in {many}{shown(few(paths, 3))}")
+        where = f"{counted(len(paths), 'model')} ({few(paths, 3)})" if paths[1:] else paths[0]
+        yield from warned([line], f"warning in {shown(where)}")
     if told[most:]:
         yield f"  and {counted(len(told[most:]), 'more warning')} (--verbose has them)"
     if others:
@@ -85,13 +83,11 @@ def _remarks(files: Sequence[FileOutcome], others: Sequence[str], most: int) -> 
 
 
 def _outcome(file: FileOutcome) -> str:
-    """What became of a model, with the exit code unless that is 0."""
     alone = " in sizes alone" * (file.outcome == "fixed" and not file.changes)
     return f"{file.outcome}{alone}{f' (exit code {file.exit_code})' if file.exit_code else ''}"
 
 
 def _line(file: FileOutcome, *, is_full: bool) -> Block:
-    """The line of a model; in full with its warnings, what stays and why, and what would help."""
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""

@@ -42,13 +42,11 @@ def _verdict(result: ShowResult) -> str:
 
 
 def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
-    """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
     found = grouped(sites, lambda e: (_operator(e), e.written, e.amounts, e.convention, _fate(e)))
     return sorted(found, key=lambda each: (each[0].op_type, not each[0].written, -len(each)))
 
 
 def _operator(site: PaddingSite) -> str:
-    """The operator with its window, such as `Conv 3x3, stride 2`."""
     return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')} {_window(site)}".rstrip()
 
 
@@ -101,7 +99,6 @@ def command_text(advice: str, model: str) -> str:
 
 
 def _site(site: PaddingSite, result: ShowResult) -> Group:
-    """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked)]
@@ -143,7 +140,6 @@ def _step(step: PathNode) -> str:
 
 
 def _window(site: PaddingSite) -> str:
-    """Its window, such as `3x3, stride 2`; strides and dilations of 1 are not named."""
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
         told = [str(getattr(each, name)) for each in site.windows]
@@ -162,7 +158,6 @@ def _value(pad: PaddingSite) -> str:
 
 
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
-    """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
         brief = replace(each, reason=each.brief or each.reason)  # formulas and advice are beside it

@@ -93,7 +93,6 @@ def failure(found: Validation) -> str:
 
 
 def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterator[Block]:
-    """Runs that differ in their inputs alone: outputs that differ, or all if it is in full."""
     run, seen = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
@@ -114,7 +113,6 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
 
 
 def _compared(seen: Comparison, within: str, is_full: bool) -> tuple[str, str]:
-    """An output, and how it compares: equal, within what is allowed, or how much it differs."""
     kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
     how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
     told = ", ".join(figures(seen))
@@ -134,7 +132,6 @@ def _placement(place: Placement) -> str:
 
 
 def _difference(found: Divergence) -> Block:
-    """The first difference of two models: the tensor, the node computing it, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" * bool(seen.dtype)
     rows = [
