@@ -24,7 +24,6 @@ from tests.support import ROOT, one
 
 
 def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
-    """The outcomes by the names of the models."""
     pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
     return {each.path: each for each in outcomes(behave, pairs, **options)}
 
