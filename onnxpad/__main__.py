@@ -77,9 +77,9 @@ def _tell_of_interrupt() -> None:
 
         ignore_signals()  # a second signal adds nothing
 
-        from onnxpad.cli.output import INTERRUPTION, tell_as_json
+        from onnxpad.cli.output import interruption, tell_as_json
 
-        tell_as_json(INTERRUPTION, sys.argv[1:])
+        tell_as_json(interruption(), sys.argv[1:])
     except BaseException:  # a half-imported module, or a closed stdout
         return
 

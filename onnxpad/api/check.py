@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from onnxpad.api import kinds
 from onnxpad.api.fix import at_targets
 from onnxpad.arguments import ModelSource
-from onnxpad.errors import OnnxpadError
+from onnxpad.errors import OnnxpadError, and_list
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, suggesting
@@ -18,7 +18,7 @@ from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, View
-from onnxpad.rewrite.registry import failing_of, with_codes
+from onnxpad.rewrite.registry import every_code, failing_of, with_codes
 from onnxpad.rewrite.run import Run
 
 
@@ -84,7 +84,6 @@ def check(
         from onnxpad.frameworks.conventions.table import framework_named
 
         convention = framework_named(convention, "convention").name
-
     conventions = None
     is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest
     if is_asked and any(map(chosen.chooses, REPORTS)):
@@ -95,11 +94,12 @@ def check(
         run = Run(Graph.read(source), chosen)
         untaken = at_targets(run)
         found = [*run.find(conventions), *untaken]
+        idle = "" if any(map(chosen.chooses, every_code())) else and_list(chosen.select)
         return CheckResult(
             kinds.name_of(source),
             tuple(each for each in found if chosen.chooses(each.code)),
             notes=run.notes,
-            warnings=run.warnings,
+            warnings=(*run.warnings, *[f"no code is chosen ({idle})"] * bool(idle)),
             _options=user_options,
             _convention=convention or "",
             _model=model,

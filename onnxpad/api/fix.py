@@ -226,7 +226,6 @@ def folded(
     """
     require_timeout(run_timeout)
     source, _ = kinds.source_of(model, call)
-
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
@@ -245,7 +244,6 @@ def _validated(
     probe, model = run.probe, run.graph.model
     if not model.changed:
         return outcome, None, ()
-
     from onnxpad.facts.recorded import recorded_sizes
     from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.validation.result import not_validated, why_not

@@ -68,7 +68,6 @@ def prove(
     options = Options.of({"strict": strict, **({"trust": trust} if trust else {})})
     arguments.require_positive(time_limit=time_limit)
     first, second = (kinds.source_of(each, "prove")[0] for each in (original, rewritten))
-
     from onnxpad.runtimes import pool
 
     pool.warm()  # while onnx is imported and the models are read

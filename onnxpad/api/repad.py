@@ -66,7 +66,6 @@ def repad(
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
     _, fixed = folded(model, "repad", run_timeout, dynamic="auto-pad", shapes=shapes, dims=dims)
-
     from onnxpad.frameworks.repadding.comparing import difference
     from onnxpad.frameworks.repadding.results import Difference
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from onnxpad.arguments import dims_given, shapes_given
-from onnxpad.errors import Lacking, MismatchError, OnnxpadError, UsageError, few, meant
+from onnxpad.errors import Lacking, MismatchError
+from onnxpad.options import Configured
 
 R = TypeVar("R")
-_CALLED = {"shapes": "input", "dims": "dimension"}
-_READ: Mapping[str, Callable[..., Any]] = {"shapes": shapes_given, "dims": dims_given}
+READ: Mapping[str, Callable[..., Any]] = {"shapes": shapes_given, "dims": dims_given}
+"""What reads sizes by what they are called among the options."""
 
 
 def with_sizes(
@@ -32,7 +33,7 @@ def with_sizes(
     while True:
         sizes = {
             kind: {name: size for name, size in given.items() if (kind, name) not in lacking}
-            for kind, read in _READ.items()
+            for kind, read in READ.items()
             if (given := read(options.get(kind)))
         }
         try:
@@ -44,33 +45,11 @@ def with_sizes(
             lacking |= error.missing
 
 
-def require_sizes(models: Iterable[Path], options: Mapping[str, Any]) -> None:
-    """Raises UsageError if no model has what a size among the options is for.
-
-    Models are read until each size has one; those that cannot be read have nothing.
-    """
-    sizes = {kind: each for kind in _READ if (each := options.get(kind))}
-    if not sizes:
-        return
-    from onnxpad.facts.recorded import given_domain
-    from onnxpad.graph import Graph
-
-    found = list[Lacking]()
-    missing = {(kind, name) for kind, each in sizes.items() for name in _READ[kind](each)}
-    for model in models:
-        try:
-            found.append(with_sizes(partial(given_domain, Graph.read(model)), sizes)[1])
-        except MismatchError:  # it has the names
-            return
-        except (OSError, OnnxpadError):
-            continue
-        missing &= found[-1].keys()
-        if not missing:
-            return
-    for (kind, name), (told, _) in (found[0] if found else {}).items():
-        if (kind, name) in missing:
-            known = dict.fromkeys(e for each in found for e in each[kind, name][1])
-            if found[1:] and known:
-                told = f"there is no {_CALLED[kind]} {name!r}; there is {few(map(repr, known), 8)}"
-                told += meant(name, known)
-            raise UsageError(f"none of {len(found):,} models: {told}" if found[1:] else told)
+def held(config: Configured | None, lacking: Lacking) -> Configured | None:
+    """A configuration as it holds for a model: without the sizes for which that has no place."""
+    if config is None or not lacking:
+        return config
+    given = config.options.get("dim", ())
+    dims = tuple(each for each in given if ("dims", each.rpartition("=")[0]) not in lacking)
+    said = {key: each for key, each in {**config.options, "dim": dims}.items() if each}
+    return replace(config, options=said) if said else None

@@ -94,7 +94,6 @@ def validate(
     is_drawing = inputs is None and reference is None
     if about_drawing and not is_drawing:
         raise UsageError(f"{about_drawing}: only for inputs that are drawn, but inputs are given")
-
     from onnxpad.runtimes import pool
 
     pool.warm()  # while onnx is imported and the models are read
@@ -160,7 +159,6 @@ def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> 
     runs = (run for run in found.runs if (run.subject, run.against) == ("original", "reference"))
     if found.ok or all(run.ok or not run.comparisons for run in runs):
         return ""
-
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
     from onnxpad.rewrite.pass_api import Context
 
@@ -200,7 +198,6 @@ def _compared(
 
 
 def _recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
-    """The sizes that the metadata of both models allows, by the original's names of dimensions."""
     from onnxpad.facts.recorded import METADATA, declared_sizes, labels_of, recorded_sizes
 
     before, after = recorded_sizes(original), recorded_sizes(rewritten)

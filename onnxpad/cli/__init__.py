@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_beside, tell_as_json
+from onnxpad.cli.output import INTERRUPTED, explained, interruption, report_beside, tell_as_json
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
@@ -54,7 +54,7 @@ class _Commands(TyperGroup):
         except Exception as error:
             failure, code = error, None
         if failure is not None or code == INTERRUPTED:
-            told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
+            told = interruption() if failure is None or was_interrupted() else explained(failure)
             report_beside(f"error: {told[1]}")
             tell_as_json(told, sys.argv[1:] if args is None else list(args))
             code = told[2]

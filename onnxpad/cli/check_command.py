@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.api.sizes import held, with_sizes
 from onnxpad.arguments import RESULT, fitting, models_below
 from onnxpad.cli import output
 from onnxpad.cli.configuration import options_of
@@ -47,15 +47,16 @@ def check(asked: Asked) -> int:
     given = options_given(asked)
     models = models_in(asked.paths)
     own = options_of(asked, [path for path, error in models.items() if not error])
-    held = {str(e.options.get("fail-on", fail_on)) if e else fail_on for _, e in own.values()}
-    fail_on = held.pop() if len(held) == 1 else fail_on  # what holds for all
-
+    fails = {str(e.options.get("fail-on", fail_on)) if e else fail_on for _, e in own.values()}
+    fail_on = fails.pop() if len(fails) == 1 else fail_on  # what holds for all
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport, FileReport
 
     is_one = len(models) == 1
     if not is_one:
+        from onnxpad.folders.sizes import require_sizes
+
         require_sizes(own, given)
     files = list[FileReport]()
     for path, problem in ((each, e) for each, e in models.items() if e or each in own):
@@ -64,8 +65,8 @@ def check(asked: Asked) -> int:
                 raise problem
             options, config = own[path]
             call = partial(api.check, path, convention=asked.convention)
-            result, _ = with_sizes(call, options, given if is_one else {})
-            files.append(replace(result, config=config))
+            result, lacking = with_sizes(call, options, given if is_one else {})
+            files.append(replace(result, config=held(config, lacking)))
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError) and is_one:
                 raise
@@ -85,7 +86,6 @@ def check(asked: Asked) -> int:
 
 
 def _told(asked: Asked, report: "CheckReport") -> str:
-    """What a report says on stdout, but as JSON."""
     from onnxpad.report.text import configurations
 
     configs = [(file.path, file.config) for file in report.files if file.config]

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.api.sizes import require_sizes
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.cli.options import FILES, Asked, above, options_given
 from onnxpad.cli.output import report_beside
@@ -75,7 +74,8 @@ def options_of(
     # A configuration that is elsewhere may have come with a model.
     here = {path for path in told if Path.cwd().is_relative_to(path.absolute().parent)}
     notes = [line for path, line in told.items() if not (asked.quiet and path in here)]
-    for line in [*notes, *(() if asked.quiet else _unmet(asked, known, held, found))]:
+    is_told = len(held) > 1 or not asked.quiet
+    for line in [*notes, *(_unmet(asked, known, held, found) if is_told else ())]:
         report_beside(f"note: {line}")
     return {model: _configured(asked, given, model, found) for model, found in held.items()}
 
@@ -122,11 +122,12 @@ def _unmet(
                 if not fits and len(of_key) > 1:
                     yield f"{path}: {key} {pattern!r} fits no model of this run"
                 if key == SIZED:
-                    try:
-                        require_sizes(fits, {"dims": sizes_by_name("--dim", keys[key][pattern])})
-                    except UsageError as error:
-                        place = "dim" if pattern == "*" else f"{key} {pattern!r}"
-                        yield f"{path}: {place}: {str(error).partition('; did you mean')[0]}"
+                    from onnxpad.folders.sizes import lacks
+
+                    place = f"{path}: " + ("dim" if pattern == "*" else f"{key} {pattern!r}")
+                    sizes = {"dims": sizes_by_name("--dim", keys[key][pattern])}
+                    is_told = pattern != "*" and not asked.quiet
+                    yield from (f"{place}: {line}" for line in lacks(fits, sizes, of_some=is_told))
 
 
 def _read_in(folder: Path) -> Read:
@@ -174,7 +175,6 @@ def _read_in(folder: Path) -> Read:
 
 
 def _sizes(texts: Texts) -> tuple[str, ...]:
-    """Texts as `height=64` or `height=32..64`; UsageError if one is none."""
     from onnxpad.facts.recorded import sizes_of
 
     given = (texts,) if isinstance(texts, str) else texts

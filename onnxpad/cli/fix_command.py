@@ -1,7 +1,5 @@
 """`onnxpad fix`."""
 
-from msgspec.structs import replace
-
 from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, takes
 from onnxpad.cli.output import called, deliver, is_many, saved, target_of
@@ -32,6 +30,7 @@ def fix(asked: Asked) -> int:
     (asked.model,) = asked.models
     model, target = asked.model, target_of(asked, "fixed")
     options, config = options_of(asked, [model])[model]
+    options["validate"] = not asked.no_validate
     if not asked.no_validate:
         from onnxpad.runtimes import pool
 
@@ -39,12 +38,11 @@ def fix(asked: Asked) -> int:
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
 
-    result = called(asked, api.fix, model, validate=not asked.no_validate, **options)
+    result = called(asked, api.fix, model, config=config, **options)
     fails = result.outcome is Outcome.INVALID
     names = str(model), str(model if asked.in_place else target)
     difference = result.diff(names) if asked.diff else None
     writes = not (asked.diff or fails) and (result.changed or asked.output is not None)
-    result = replace(result, config=config)
     report = saved(asked, result, target, writes=writes, check=asked.diff, diff=difference)
     what = "the rewritten model does not compute what the original computes"
     text = None if difference is None else difference.__str__

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,13 @@ def over_all(
         ProviderError: A provider does not run here.
     """
     results = [each for each in asked.models or asked.paths or () if is_result(each)]
-    if results and not asked.quiet:
-        output.report_beside(
-            f"note: {few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"
-        )
+    notes = [f"{few(map(str, results), 3)}: *{RESULT} are no inputs of such a run"] * bool(results)
+    place, named = Path(os.path.realpath(asked.output or "")), asked.models if asked.output else ()
+    inside = [each for each in named if place.is_relative_to(os.path.realpath(each))]
+    where = "other runs take results there as models; name a folder elsewhere"
+    notes += [f"{asked.output} is inside {each}: {where}" for each in inside]
+    for line in () if asked.quiet else notes:
+        output.report_beside(f"note: {line}")
     form = str(asked.form or asked.check_form or "text")
     one = [f"--{name}" for name in ("diff", "inputs") if getattr(asked, name)]
     one += ["--reference"] * bool(asked.references)
@@ -41,11 +44,9 @@ def over_all(
     if one:
         mend = f"leave it out, or {alone}run without --jobs, --time-limit and --resume"
         raise UsageError(f"{one[0]} is not for a run over many models; {mend}")
-
     from onnxpad.folders.serving import over
     from onnxpad.report import WORST, FolderReport
-    from onnxpad.report.documents import View
-    from onnxpad.report.documents.folder_document import TOLD
+    from onnxpad.report.documents.folder_document import quiet_blocks
     from onnxpad.report.layout import Screen
 
     output.require_page(asked, *found, *found.values())
@@ -64,12 +65,9 @@ def over_all(
     report = FolderReport(command, tuple(made), tuple(others))
 
     def text() -> str:
-        view: View = "full" if asked.verbose and not asked.quiet else "brief"
-        told = report.text(Screen(None, output.is_painted()), view)
-        if not asked.quiet:
-            return told
-        pairs = zip_longest(told.splitlines(keepends=True), made)  # first come lines of models
-        lines = (e for e, it in pairs if (it.needs_attention if it else e.startswith(TOLD)))
-        return "".join(lines)
+        screen = Screen(None, output.is_painted())
+        if asked.quiet:
+            return "".join(f"{line}\n" for line in screen.block_lines(quiet_blocks(report)))
+        return report.text(screen, "full" if asked.verbose else "brief")
 
     return output.deliver(asked, report, text=text)

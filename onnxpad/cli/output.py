@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import with_sizes
+from onnxpad.api.sizes import held, with_sizes
 from onnxpad.arguments import fitting
 from onnxpad.cli.options import MANY, Asked, options_given
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError, meant, shortened
@@ -41,7 +41,12 @@ Failure = tuple[str, str, int]
 The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
 `crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
 """
-INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
+
+
+def interruption() -> Failure:
+    """What is told of an interrupt."""
+    goes_on = "; the same command goes on from there" * any("--resume" in e for e in sys.argv)
+    return "interrupted", f"interrupted{goes_on}", INTERRUPTED
 
 
 def report_beside(line: str) -> None:
@@ -149,18 +154,19 @@ def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> st
     return f"{name[: room if name.isascii() else room // 2]} {bar}"[:width]  # others may be wide
 
 
-def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) -> R:
-    """The result of a call of the library; it leaves its defaults for what is None.
+def called(
+    asked: Asked, call: Callable[..., R], *given: object, config: Any = None, **more: Any
+) -> R:
+    """The result of a call of the library, which leaves its defaults for what is None.
 
-    A command that may be quiet shows how far it is in a bar. Sizes that were not typed are for the
-    models that have a place for them.
+    It has what held of a configuration; sizes that were not typed are for models that have a place
+    for them. A command that may be quiet shows how far it is in a bar.
     """
     known = {name: value for name, value in more.items() if value is not None}
     ask = partial(with_sizes, partial(call, *given), needed=options_given(asked))
-    if asked.quiet is None:
-        return ask(known)[0]
-    with progress_bar(hidden=asked.quiet) as progress:
-        return ask({**known, "progress": progress})[0]
+    with progress_bar(hidden=asked.quiet is not False) as progress:
+        found, lacking = ask(known if asked.quiet is None else {**known, "progress": progress})
+    return replace(found, config=held(config, lacking)) if config else found
 
 
 def saved(asked: Asked, result: R, target: Path | None, *, writes: bool, **more: Any) -> R:
@@ -315,7 +321,6 @@ def explained(error: Exception) -> Failure:
 
 
 def _corrected(message: str) -> str:
-    """The message of a usage error of typer, with the value that may be meant."""
     message = " ".join(message.split())
     found = re.search(r"'([^']*)' is not one of (.*)", message)
     said = meant(found[1], re.findall(r"'([^']*)'", found[2])) if found else ""

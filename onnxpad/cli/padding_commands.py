@@ -1,7 +1,5 @@
 """`onnxpad show`, `match`, `repad` and `explain`: the padding of a model, and of frameworks."""
 
-from msgspec.structs import replace
-
 from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import Asked, options_given, takes
 from onnxpad.cli.output import called, deliver, is_painted, require_page, saved, target_of
@@ -26,8 +24,8 @@ def show(asked: Asked) -> int:
     with gc_paused_for_good():
         from onnxpad.api import show as api
 
-    result = called(asked, api.show, asked.model, asked.nodes or (), **options)
-    return deliver(asked, replace(result, config=config))
+    result = called(asked, api.show, asked.model, asked.nodes or (), config=config, **options)
+    return deliver(asked, result)
 
 
 @takes(
@@ -46,7 +44,6 @@ def match(asked: Asked) -> int:
     """
     target = target_of(asked, "matched") if asked.output else None
     require_page(asked, asked.model)
-
     from onnxpad.api import match as api
 
     options = asked.some("inputs", "seconds", "rtol", "atol")
@@ -73,11 +70,10 @@ def repad(asked: Asked) -> int:
     """
     target = target_of(asked, "repadded")
     options, config = options_of(asked, [asked.model])[asked.model]
-
     from onnxpad.api import repad as api
 
     options |= asked.some("only")
-    result = replace(called(asked, api.repad, asked.model, asked.to, **options), config=config)
+    result = called(asked, api.repad, asked.model, asked.to, config=config, **options)
     keeps = result.ok or asked.keep_invalid
     writes = keeps and (result.is_changed or asked.output is not None)
     report = saved(asked, result, target, writes=writes)
@@ -102,5 +98,5 @@ def explain(asked: Asked) -> int:
     if asked.model is not None:
         options, config = options_of(asked, [asked.model])[asked.model]
     options |= asked.some(*_WINDOW)
-    found = replace(called(asked, api.explain, asked.model, **options), config=config)
+    found = called(asked, api.explain, asked.model, config=config, **options)
     return deliver(asked, found, text=lambda: str(found.text(Screen(is_painted=is_painted()))))

@@ -28,15 +28,15 @@ def validate(asked: Asked) -> int:
         from onnxpad.folders.paths import partners
 
         return over_all(asked, "validate", partners(asked.original, asked.rewritten), how)
-
     options, config = options_of(asked, [asked.original])[asked.original]
     from onnxpad.api import validate as api
 
     options |= how | {"inputs": asked.inputs, "reference": asked.references}
-    result = called(asked, api.validate, asked.original, asked.rewritten, **options)
+    models = asked.original, asked.rewritten
+    result = called(asked, api.validate, *models, config=config, **options)
     what = "validation failed: " if result.outcome == "failed" else ""
     error = "" if result.ok else f"{what}{result.failure}"
-    return deliver(asked, replace(result, config=config), error=error)
+    return deliver(asked, result, error=error)
 
 
 @takes(
@@ -51,7 +51,6 @@ def prove(asked: Asked) -> int:
     """
     require_page(asked, asked.original, asked.rewritten)
     options = options_given(asked)
-
     from onnxpad.api import prove as api
 
     limit = asked.some("time_limit")

@@ -293,7 +293,7 @@ def _named(
                 told = f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 raise _lacking("dims", name, told)
     known = [*dict.fromkeys(axes.values())]
-    there = f"there is {_known(known)}{meant(name, known)}"
+    there = f"there is {_known(known)}{meant(name, known)}" if known else "all its sizes are fixed"
     told = f"there is no dimension {name!r} to give a size; {there}"
     raise _lacking("dims", name, told, known)
 

@@ -83,7 +83,7 @@ def fixes(
         raise OutputError(f"{folder} names a file; several models are written to a folder")
     if in_place:
         led = {os.path.realpath(each): each for each in reversed([*places])}
-        return {model: Path(path) for path, model in reversed(led.items())}
+        return {e: Path(path) if e.is_symlink() else e for path, e in reversed(led.items())}
     if not (folder or beside):
         return dict.fromkeys(places)
     results = dict[Path, Path]()

@@ -18,12 +18,13 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
-from onnxpad.api.sizes import require_sizes, with_sizes
+from onnxpad.api.sizes import held, with_sizes
 from onnxpad.arguments import Progress
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.folders.ledger import Ledger, digest, files_of
 from onnxpad.folders.paths import fixes, models_in, partners
+from onnxpad.folders.sizes import require_sizes
 from onnxpad.options import Configured, OptionKeywords, suggesting
 from onnxpad.report import Delivery, FileOutcome, Outcome
 from onnxpad.report.documents.folder_document import outcome_of
@@ -131,7 +132,6 @@ def outcomes(
 
 
 def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> FileOutcome:
-    """The outcome of a model in a process of its own, whatever becomes of that."""
     begin, path = time.perf_counter(), str(model)
     busy.add(worker := pool.borrow())
     try:
@@ -329,7 +329,8 @@ def reported(
         raise PartnerError(f"{model!s}: there is no {second}")
     call = getattr(import_module(f"onnxpad.api.{command}"), command)
     given = (model, second) if is_pair else (model,)
-    result = replace(with_sizes(partial(call, *given, **more), options)[0], config=config)
+    found, lacking = with_sizes(partial(call, *given, **more), options)
+    result = replace(found, config=held(config, lacking))
     if command == "fix":
         return written(result, second, copies=copies)
     return result if is_pair else result.report(fail_on)

@@ -76,7 +76,6 @@ def _explained(told: Html) -> Iterator[Html]:
 
 
 def _blocks(blocks: Iterable[Block], level: int) -> Html:
-    """Blocks one below the other, whose headings are of a level; a long rest is folded."""
     told = list[Html]()
     for place, each in enumerate(blocks):
         block = _block(each, level, place)
@@ -108,7 +107,6 @@ def _figure(figure: Figure) -> Html:
 
 
 def _text(text: str) -> Html:
-    """A text, with its marks as badges, or as words that stand out."""
     told = list[Html]()
     *marks, rest = MARKED.split(text.replace(UNBREAKABLE, " "))
     for plainly, number, marked in zip(marks[::3], marks[1::3], marks[2::3], strict=True):

@@ -369,7 +369,7 @@ class FileOutcome(Struct, frozen=True):
     @property
     def needs_attention(self) -> bool:
         """Whether `--quiet` tells it."""
-        return bool(self.exit_code or self.older or self.warnings)
+        return bool(self.exit_code or self.older or (self.warnings and not self.resumed))
 
     @property
     def report(self) -> Mapping[str, object] | None:
@@ -398,6 +398,12 @@ class FolderReport(Report, Struct, frozen=True):
     def exit_code(self) -> int:
         """The worst of all; 0 without any."""
         return min([0, *(each.exit_code for each in self.files)], key=WORST.index)
+
+    def to_html(self) -> str:
+        """The page, which the folder and the outcomes head."""
+        builder = import_module("onnxpad.report.documents.folder_document")
+        document = builder.folder_document(self, "full", paged=True)
+        return str(import_module("onnxpad.page.document_page").page_of(document))
 
     @property
     def codes(self) -> Mapping[str, int]:

@@ -50,7 +50,6 @@ def check_github(report: CheckReport, *, quiet: bool = False) -> str:
 def _annotations(
     file: FileReport, report: CheckReport, *, quiet: bool
 ) -> Iterator[tuple[Severity, str, bool]]:
-    """The annotations of a file without their commands, with their levels and whether they fail."""
     place = f"file={_property(shown(relative(file.path)))}"
     for level, text in file.remarks:
         if level is not Severity.INFO:
@@ -139,7 +138,6 @@ def _location(file: FileReport) -> dict[str, object]:
 
 
 def _logical(finding: Finding) -> Iterator[dict[str, str]]:
-    """The node with the way to it; nothing for a finding about the whole model."""
     place = finding.location
     unnamed = f"<{place.output}>" if place.output else finding.node
     name = shown(place.name or unnamed)

@@ -62,7 +62,6 @@ def node_text(node: onnx.NodeProto, known: Mapping[str, str] = {}) -> str:
 
 
 def _input_text(value: onnx.ValueInfoProto) -> str:
-    """The declaration of an input, such as `input x[FLOAT, 1x3xheightx?]`."""
     try:
         return shown(f"input {onnx.helper.printable_value_info(value)[1:]}")
     except ValueError:  # a type that this onnx does not know
@@ -70,7 +69,6 @@ def _input_text(value: onnx.ValueInfoProto) -> str:
 
 
 def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """The lines of a graph and of the bodies in it, by where they are: inputs, then nodes."""
     lines, inside, constants = list[str](), list[tuple[str, Held]](), dict(outer)
     if isinstance(graph, onnx.GraphProto):
         held = {item.name: item for item in graph.initializer}

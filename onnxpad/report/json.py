@@ -127,7 +127,6 @@ def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, o
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
-    """The padding that a model has at a node, and the conventions that compute the same there."""
     own = explanation.about and explanation.about.own
     if not own:
         return None
@@ -135,7 +134,6 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
-    """The padding that gives the output size asked for; None if none was asked for."""
     if (reach := explanation.reach) is None:
         return None
     return {
@@ -168,8 +166,6 @@ def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
 
 
 def _outer(site: PaddingSite) -> list[dict[str, object]]:
-    """The `Pad`s upstream of a site, or the site itself if it is one."""
-
     def one(pad: PaddingSite) -> dict[str, object]:
         mode, amounts = pad.read("mode"), pad.read("constant_amounts")
         return {

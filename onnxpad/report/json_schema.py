@@ -99,7 +99,6 @@ def _at(kind: Any, path: Sequence[str]) -> Any:
 
 @cache
 def _of(kind: Any) -> Any:
-    """An annotation as `msgspec` has it, with records by the keys that JSON has of them."""
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _object(kind.__name__, _keys(kind), kind.__module__)
     origin: Any = get_origin(kind)

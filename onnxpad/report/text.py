@@ -87,12 +87,13 @@ def remarks(report: Noted) -> Iterator[str]:
 
 def configurations(configs: Iterable[tuple[str, Configured | None]]) -> Iterator[str]:
     """A line for all that a configuration says of models, which are named if others differ."""
-    held = [(path, found.path, found.options) for path, found in configs if found]
-    for alike in grouped(held, lambda each: repr(each[1:])):
-        _, file, options = alike[0]
+    models = [*configs]
+    held = [(path, found) for path, found in models if found]
+    for alike in grouped(held, lambda each: repr(each[1])):
+        file, options = alike[0][1].path, alike[0][1].options
         told = (f"{key} {e if isinstance(e, str) else ' '.join(e)}" for key, e in options.items())
-        is_all = all(each[1:] == (file, options) for each in held if each[1] == file)
-        names = "" if is_all else f" ({few((path for path, *_ in alike), 3)})"
+        is_all = all(it and (it.path != file or it == alike[0][1]) for _, it in models)
+        names = "" if is_all else f" ({few((path for path, _ in alike), 3)})"
         many = f" for {counted(len(alike), 'model')}{names}" if names or alike[1:] else ""
         yield f"note: configured{shown(many)} by {shown(file)}: {shown(', '.join(told))}"
 

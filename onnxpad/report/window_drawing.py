@@ -91,7 +91,6 @@ def _axes(subject: Any) -> _Axes:
 
 
 def _proved(change: Change) -> _Axes:
-    """The axes of a certificate at their sizes; at some, for example, where these are open."""
     axes: Any = change.certificate.facts.get("axes") or ()
     for axis in axes:
         cases = axis.get("cases")
@@ -107,7 +106,6 @@ def _proved(change: Change) -> _Axes:
 
 
 def _of_site(site: PaddingSite) -> _Axes:
-    """The axes whose sizes and padding are known, or at least are formulas."""
     for axis, window in zip(site.axes, site.windows, strict=False):
         numbers = axis.extent, *axis.pair
         symbols = {each for e in numbers if isinstance(e, Size) for each in e.symbols}

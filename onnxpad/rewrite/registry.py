@@ -105,8 +105,8 @@ def failing_of(given: str | Sequence[str]) -> str:
     codes = every_code()
     parts = [part.strip() for text in texts for part in text.split(",")]
     found = [part.lower() if part.lower() in levels else part.upper() for part in parts]
-    for part in (each for each in found if each not in levels):
-        if not part or not any(code.startswith(part) for code in codes):
+    for part, read in zip(parts, found, strict=True):
+        if not part or not any(each.startswith(read) for each in (*levels, *codes)):
             said = meant(part, [*levels, *codes]) or f"; give {and_list(levels, ' or ')}, or codes"
             raise UsageError(f"fail-on {part!r} is no severity and names no code{said}")
     return ",".join(found)

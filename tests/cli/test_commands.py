@@ -106,7 +106,6 @@ def model(tmp_path: Path) -> Path:
 
 
 def error_line(result: Result) -> str:
-    """The one line on stderr, of a run that printed nothing else."""
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")
     return line

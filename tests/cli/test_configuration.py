@@ -341,13 +341,26 @@ class TestSizes:
             lines = onnxpad_runs(*words.split()).stderr.splitlines()
             for line, pattern in zip(lines, ("dim", "per-file-dim 'exported/*'"), strict=True):
                 assert line.startswith(f"note: onnxpad.toml: {pattern}: ")
-                assert line.endswith("; there is 'height'")
+                assert line.endswith("; there is 'height'; did you mean 'height'?")
         wrote("onnxpad.toml", "dim = ['other=6', 'height=6']", "exclude = 'none/*'")
-        assert onnxpad_runs("check", "exported").stderr == (
+        assert onnxpad_runs("check", "exported", "-q").stderr == (
             "note: onnxpad.toml: exclude 'none/*' fits no model of this run\n"
             "note: onnxpad.toml: dim: none of 2 models: there is no dimension 'other'; "
             "there is 'height'\n"
         )
+        onnx.save(one("y = Relu (x)", inputs="float[s, t] x"), "exported/other.onnx")
+        onnx.save(one("y = Relu (x)"), "exported/whole.onnx")
+        wrote("onnxpad.toml", "[per-file-dim]", "'*' = 'height=6'", "'exported/*' = 'height=8'")
+        found = onnxpad_runs("fix", "exported", "-o", "out", "--no-validate")
+        assert found.stderr == (
+            "note: onnxpad.toml: per-file-dim 'exported/*': exported/other.onnx: there is no "
+            "dimension 'height' to give a size; there is 's', 't'\n"
+        )
+        configured = "note: configured for 2 models (exported/a.onnx, exported/deep/b.onnx) by "
+        assert f"{configured}onnxpad.toml: dim height=8" in found.stdout
+        for words in ("check exported -v", "fix exported/other.onnx", "show exported/whole.onnx"):
+            assert ("configured" in onnxpad_runs(*words.split()).stdout) == ("check" in words)
+        assert onnxpad_runs("check", "exported", "-q").stderr == ""
 
 
 class TestWhatIsRefused:
@@ -370,7 +383,6 @@ class TestWhatIsRefused:
 
     @each_row("name", ["passes", "output", "trust", "strict", "dynamic", "styl"])
     def test_another_key(self, name: str) -> None:
-        """Nothing runs, writes, or loosens what is proved; one wrong file of many stops all."""
         wrote("onnxpad.toml", 'style = "pad"', f'{name} = "x"')
         error_line(onnxpad_runs("fix", "model.onnx"))
         assert not Path("model.fixed.onnx").exists()

@@ -19,26 +19,27 @@ ITSELF = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from onnxpad.__main__ import main
-import onnxpad.api.check, onnxpad.api.fix
+import onnxpad.api.check, onnxpad.api.fix, onnxpad.folders.serving as folders
 def engine(*_, **__):
     {engine}
-onnxpad.api.check.check = onnxpad.api.fix.fix = engine
+onnxpad.api.check.check = onnxpad.api.fix.fix = folders.over = engine
 sys.argv[1:] = {args!r}
 main()
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["check", "fix"])
+@pytest.mark.parametrize("command", ["check", "fix", "fix --resume=runs"])
 def test_the_program_ends_in_one_line(number: signal.Signals, command: str, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").touch()
     work = "print(1, flush=True); time.sleep(60)"
-    program = ITSELF.format(args=[command, str(tmp_path / "m.onnx")], engine=work)
+    program = ITSELF.format(args=[*command.split(), str(tmp_path / "m.onnx")], engine=work)
     with forks.start(program) as started:
         started.stdout.readline()
         started.send_signal(number)
         assert started.wait() == 130
-        assert started.stderr.read() == "error: interrupted\n"
+        goes_on = "; the same command goes on from there" * ("--resume" in command)
+        assert started.stderr.read() == f"error: interrupted{goes_on}\n"
 
 
 @pytest.mark.parametrize("command", ["check", "fix"])

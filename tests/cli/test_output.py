@@ -66,7 +66,6 @@ def test_a_failure_is_told_as_json_where_that_is_asked_for(
 
 
 def usage(text: str) -> Any:
-    """An error of typer in a command."""
     error: Any = ValueError(text)
     error.format_message = lambda: text
     error.ctx = SimpleNamespace(command_path="onnxpad fix")

@@ -48,7 +48,6 @@ def behave(model: Path, other: Path | None, log: Path | None = None) -> Any:
 
 
 def slowly(target: Path) -> Any:
-    """The chunks of a file that takes long to write."""
     target.with_suffix(".begun").touch()
     for _ in range(600):
         yield b"x"

@@ -65,7 +65,7 @@ def test_fix_a_tree() -> None:
         "in/open.onnx: 1 change, validated -> out/open.onnx",
         "",
         "4 models: 1 unreadable (exit code 2), 2 fixed, 1 unchanged",
-        "  PAD101 2 in 2 models",
+        "  PAD101 2 changed or left in 2 models",
     ]
     assert told("fix", "in", "-o", "out", "-q") == (2, lines[:1])
     found = data("fix", "in", "-o", "out")
@@ -89,10 +89,12 @@ def test_one_model_in_a_process_of_its_own() -> None:
         ("--jobs=1", "nothing to change"),
     ):
         code, lines = told("fix", path, "--in-place", words)
-        assert (code, lines[0].partition(": ")[2]) == (
-            0,
-            line.replace(path, str(Path(path).resolve())),
-        )
+        assert (code, lines[0].partition(": ")[2]) == (0, line)
+    onnx.save(MODELS["a/same"], path)
+    Path("in/b/link.onnx").symlink_to(Path(path).resolve())
+    link, _ = data("fix", "in/b", "--in-place")["files"]
+    assert link["written"] == [str(Path(path).resolve())]
+    assert Path("in/b/link.onnx").is_symlink()
 
 
 def test_check() -> None:
@@ -146,7 +148,6 @@ def test_a_size_is_for_the_models_that_have_the_name() -> None:
 
 
 def test_what_stays_and_what_would_help() -> None:
-    """As the report on one model tells it."""
     for name in ("in/c/open.onnx", "in/d/open.onnx"):
         Path(name).parent.mkdir()
         onnx.save(net(COMPUTED), name)
@@ -164,7 +165,6 @@ def test_what_stays_and_what_would_help() -> None:
 
 
 def test_results_of_earlier_runs_are_named() -> None:
-    """Of a model that fails now, or that is gone; and nothing is removed."""
     for words in ((), ("--resume", "runs")):
         for name, model in MODELS.items():
             onnx.save(model, f"in/{name}.onnx")
@@ -200,7 +200,6 @@ def test_what_is_known_is_told() -> None:
 
 
 def test_open_sizes_of_a_tree() -> None:
-    """The sizes that would help are told as in the report on one model."""
     onnx.save(one(SAME_2, inputs="float[1, 2, n, n] x", initializers=W), "in/c.onnx")
     said = "--dim n=SIZE gives"
     assert any("--dim n=224" in e for e in told("fix", "in/c.onnx", "--no-validate")[1])
@@ -260,6 +259,8 @@ def test_results_among_the_models_and_patterns_without_any() -> None:
         "note: onnxpad.toml: per-file-ignores 'stem*' fits no model of this run",
     ]
     assert not Path("out/c.fixed.onnx").exists()
+    words = "fix in -o in/a/out --no-validate"
+    assert "note: in/a/out is inside in: " in onnxpad_runs(*words.split()).stderr
     assert told("fix", "in/a/c.fixed.onnx", "-o", "one.onnx", "--no-validate")[0] == 0
 
 
@@ -325,7 +326,6 @@ def test_configurations_are_checked_and_told_once() -> None:
 
 
 def test_one_model_and_a_folder() -> None:
-    """Where a folder is named for the result, it means the model's name in it."""
     for folder in ("new/er", "there"):
         Path("there").mkdir(exist_ok=True)
         code, lines = told("fix", "in/a/same.onnx", "-o", folder, "--no-validate")
@@ -341,7 +341,6 @@ def test_one_model_and_a_folder() -> None:
 
 
 def test_warnings_and_all_that_stays() -> None:
-    """What the report on one model says is in the tree's, a line with `-v` and on the page."""
     model = net(COMPUTED)
     model.metadata_props.add(key="onnxpad.sizes", value="x")
     onnx.save(model, "in/c.onnx")
@@ -349,12 +348,19 @@ def test_warnings_and_all_that_stays() -> None:
         found = data(*words.split())
         (told,) = (each["warnings"] for each in found["files"] if each["path"] == "in/c.onnx")
         assert "the metadata onnxpad.sizes is ignored" in told[0]
-        (line,) = (line for line in told_lines(words, "-q") if "in/c.onnx: " in line)
-        assert "1 warning" in line
+        line, last = (line for line in told_lines(words, "-q") if "in/c.onnx: " in line)
+        assert ("1 warning" in line, last) == (True, f"warning in in/c.onnx: {told[0]}")
+        known = f"{words} --resume runs --fail-on error"[: None if words[0] == "c" else -16]
+        assert [len(told_lines(known, "-q")) for _ in range(2)] == [2, 0]
         full = told_lines(words, "-v", "--html", "page.html")
         assert f"  warning: {told[0]}" in full
         page = Path("page.html").read_text("utf-8")
         assert page.index("4 models: ") < page.index(told[0])
+        assert " - in</title>" in page
+    many = [FileOutcome(f"{at // 2}", 0, "", "", warnings=(f"w{at // 2}",)) for at in range(9)]
+    lines = FolderReport("fix", tuple(many)).text().splitlines()
+    assert "warning in 2 models (0, 0): w0" in lines
+    assert lines[-1] == "  and 2 more warnings (--verbose has them)"
     stays = told_lines("fix in -o out --no-validate", "-v")
     assert [line for line in stays if line.startswith("  PAD501 ")]
     assert [line for line in stays if line.startswith("  Next: --")]

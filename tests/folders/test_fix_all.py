@@ -157,7 +157,6 @@ def test_patterns_and_repeated_names() -> None:
 
 
 def test_several_folders_and_patterns_that_folders_fit() -> None:
-    """Places are below what the folders have in common, or below where a pattern begins."""
     Path("in/b").mkdir()
     onnx.save(SAME, "in/b/same.onnx")
     places = [Path("a/damaged.ONNX"), Path("a/same.onnx"), Path("b/same.onnx")]

@@ -24,7 +24,6 @@ from tests.support import ROOT, one
 
 
 def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
-    """The outcomes by the names of the models."""
     pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
     return {each.path: each for each in outcomes(behave, pairs, **options)}
 
@@ -85,7 +84,6 @@ def test_a_process_that_has_grown_is_replaced(tmp_path: Path) -> None:
 
 
 def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
-    """No process goes on, and nothing is half written."""
     target = tmp_path / "out"
     made = outcomes(behave, {Path("a"): None, Path("write"): target, Path("b"): None}, jobs=2)
     assert next(made).path in "ab"
@@ -103,7 +101,6 @@ def test_a_time_limit_while_a_file_is_written(tmp_path: Path) -> None:
 
 
 def test_imports_are_no_part_of_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first model of a process need not be faster than the others, also on a busy machine."""
     (tmp_path / "slow_to_import.py").write_text(SLOW)
     monkeypatch.syspath_prepend(str(tmp_path))
     call = importlib.import_module("slow_to_import").behave
@@ -129,7 +126,6 @@ class TestResume:
             Path(name).write_text(name)
 
     def again(self, *names: str, **options: Any) -> list[str]:
-        """The models that were served."""
         Path("log").unlink(missing_ok=True)
         pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
         found = [*outcomes(behave, pairs, Path("log"), resume=Path("runs"), **options)]
@@ -156,7 +152,6 @@ class TestResume:
         assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
 
     def test_one_outcome_is_kept_of_what_is_asked(self) -> None:
-        """The file of a nightly run does not grow."""
         for text in ("one", "two"):
             Path("a").write_text(text)
             assert self.again("a") == ["a"]
@@ -215,7 +210,6 @@ next(made := outcomes(behave, {{Path(str(n)): None for n in range(99)}}, Path(sy
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as a terminal sends them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    """Neither a process nor a file that is half written, even where it is killed."""
     (tmp_path / "script.py").write_text(RUN)
     target = tmp_path / "out" / "file"
     target.parent.mkdir()

@@ -17,7 +17,6 @@ class Page(HTMLParser):
     """
 
     def __init__(self, text: str) -> None:
-        """Reads the page; raises AssertionError where tags are not balanced."""
         super().__init__(convert_charrefs=True)
         self.headings: list[tuple[int, str]] = []
         self.tags: list[tuple[str, dict[str, str]]] = []
@@ -29,20 +28,16 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All text but that of the style."""
         return "".join(self._texts)
 
     @property
     def ids(self) -> list[str]:
-        """Every id, in order."""
         return [held["id"] for _, held in self.tags if "id" in held]
 
     def all(self, tag: str) -> list[dict[str, str]]:
-        """The attributes of all elements of a kind."""
         return [held for name, held in self.tags if name == tag]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes an element, and opens it unless it cannot have content."""
         names = [name for name, _ in attrs]
         assert len(names) == len(set(names)), f"{tag} has an attribute twice: {names}"
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
@@ -52,12 +47,10 @@ class Page(HTMLParser):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Closes an element, which must be the last one opened."""
         assert self._open, f"</{tag}> closes nothing"
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keeps text, also as that of the heading around it."""
         if "style" in self._open:
             return
         self._texts.append(data)

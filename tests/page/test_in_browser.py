@@ -61,8 +61,6 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     asked: list[str] = []
 
     class Noting(Handler):
-        """A handler with a list of its own."""
-
         notes = asked
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Noting, directory=str(tmp_path)))

@@ -281,7 +281,6 @@ def _appended(axis: Axis) -> Sequence[int]:
 
 
 def _explicit(axis: Axis, found: Need) -> AxisAnswer:
-    """The least padding in numbers that gives a size, divided evenly."""
     total = found.totals[0].least
     appended = max(-total, 0) if axis.output_padding is None else axis.output_padding
     begin, end = halves(total + appended, "end")
@@ -312,7 +311,6 @@ def _answers(
 def _numbers(
     rule: PaddingRule, op: Op, axis: Axis, output: int
 ) -> Iterator[tuple[int | None, int | None]]:
-    """The paddings of a user by which a rule gives a size, each with the least output_padding."""
     is_open, transposed = rule.takes and axis.padding is None, op == "convtranspose"
     for pad in range(axis.window.extent + axis.window.stride) if is_open else [axis.padding]:
         more = axis.output_padding

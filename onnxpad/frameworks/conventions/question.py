@@ -296,7 +296,6 @@ class PaddingRule(Struct, frozen=True):
         return AxisAnswer(axis.size, window, begin, end, full - begin - end + appended, appended)
 
     def _wanted(self, axis: Axis) -> int:
-        """The length of the output that a transposed convolution is to have."""
         stride, odd = axis.window.stride, axis.window.extent % 2
         appended = axis.output_padding
         if self.output == "parity":

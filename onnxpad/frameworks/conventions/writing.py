@@ -137,7 +137,6 @@ def _forms(
 
 
 def _read(answer: Answer) -> list[tuple[int, int]]:
-    """The pads with an end as far as windows read."""
     return [(e.begin, end_read(e.size, e.window, e.begin, e.output)) for e in answer.axes]
 
 

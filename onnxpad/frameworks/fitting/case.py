@@ -164,7 +164,6 @@ class Case(Struct, frozen=True, eq=False, dict=True):
 
 
 def _existing(answers: Iterable[Answer | str]) -> _Answers:
-    """The answers of a convention; None where it does not exist."""
     return tuple(None if isinstance(each, str) else each for each in answers)
 
 

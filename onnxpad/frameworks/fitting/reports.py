@@ -149,7 +149,6 @@ def _finding(
     severity: Severity = Severity.INFO,
     code: Reason = Reason.CONVENTION_TOLD,
 ) -> Finding:
-    """A finding about an operator, or about the whole model, which names one concerned."""
     context, node = place
     about = context.label(node), node.op, message, reason, facts
     where = context.graph.location(node)

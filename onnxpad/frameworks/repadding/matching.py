@@ -182,7 +182,6 @@ class _Task:
         return [options[at].padding for options, at in zip(self._options, point, strict=True)]
 
     def _run(self, point: Point, wanted: Collection[Key]) -> Found:
-        """Tensors of the model with the options of a point."""
         fed, values = self._copy.feeds(self._paddings(point)), dict[Key, Value]()
         for sample in sorted({sample for sample, _ in wanted}):
             self.runs += 1
@@ -196,7 +195,6 @@ class _Task:
         return values
 
     def _trial(self, point: Point, names: Collection[str] = ()) -> Trial:
-        """How near a point comes to what is recorded, or to what has some names."""
         wanted = {key: v for key, v in self._wanted.items() if not names or key[1] in names}
         try:
             return trial(wanted, self._run(point, wanted), self._closeness)
@@ -207,7 +205,6 @@ class _Task:
             return apart(_UNRUN - max(reached, default=0))
 
     def _outputs(self, level: Literal["off", "full"]) -> dict[Key, Array]:
-        """What the graph, as it is now, gives of the tensors recorded."""
         (run, folder), names = self._graph.model.to_run(), [name for _, name in self._wanted]
         model = with_outputs(read_proto(run), dict.fromkeys(names))
         results, _ = ask(model, self._given.draws, CPU, level, folder=folder)
@@ -311,7 +308,6 @@ class _Task:
         return ""
 
     def _finds(self, names: Sequence[str], free: frozenset[int]) -> bool:
-        """Moves the point to one that reproduces these tensors, if one is found."""
         search, now = self._search(names, free), self._point
         ways = (tuple(w[at] if at in free else to for at, to in enumerate(now)) for w in self._ways)
         starts = [now, *(start for start in ways if self._apart(now, start))]
@@ -322,7 +318,6 @@ class _Task:
         return solved
 
     def _search(self, names: Sequence[str], free: frozenset[int] | None = None) -> Search:
-        """A search for what reproduces these tensors, or all, by some operators, or by all."""
         tiers = tuple(
             tuple(each.tier for each in options) if free is None or place in free else ()
             for place, options in enumerate(self._options)

@@ -151,7 +151,6 @@ def _joined(point: Point, moves: Iterable[Move]) -> Point:
 
 
 def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
-    """Moves in the order in which each, added to those before, explains most of what is missing."""
     if (left := now.missing) is None:
         return []
     found = {move: then.missing for move, then in seen.items()}

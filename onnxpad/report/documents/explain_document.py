@@ -78,7 +78,6 @@ def _widest(explanation: ExplainReport, names: Sequence[str]) -> Answer:
 
 
 def _ported(explanation: ExplainReport) -> Iterator[str]:
-    """Whether a model ported from TensorFlow to PyTorch as usual computes the same, or how not."""
     found = explanation.conventions
     letters = {name: label[0] for name, label in _labels(explanation).items()}
     given = ("pytorch-padding",) * (not explanation.about and explanation.op != "convtranspose")
@@ -139,7 +138,6 @@ def _table(explanation: ExplainReport) -> Iterator[Block]:
 def _answers(
     explanation: ExplainReport, found: Sequence[tuple[str, str, Answer]]
 ) -> Iterator[Table]:
-    """Conventions with what they pad and return, each with the label of its group and its name."""
     averages, rows, before = explanation.op == "avgpool", list[tuple[str, ...]](), ""
     for label, name, answer in found:
         divides = ("data and padding" if answer.counts else "data",) * averages

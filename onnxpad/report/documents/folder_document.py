@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from textwrap import shorten
 from time import perf_counter
 from typing import Any
@@ -16,12 +19,14 @@ from onnxpad.report.json import json_of
 from onnxpad.report.layout import marked, unmarked
 from onnxpad.report.text import configurations, counted, shown, warned
 
-TOLD = _OTHERS, _WARNING = "Of no model of this run", "warning in "
-"""How lines behind those of the models begin that `--quiet` tells."""
+_CODES = {"fix": " changed or left", "check": " found"}
 
 
-def folder_document(report: FolderReport, view: View = "brief") -> Document:
-    """A line for each model, the worst first, in full with what stays; then how many have what."""
+def folder_document(report: FolderReport, view: View = "brief", *, paged: bool = False) -> Document:
+    """A line for each model, the worst first, in full with what stays; then how many have what.
+
+    A page is headed by the folder that all are in, and by how many have which outcome.
+    """
     files, is_full = report.files, view == "full"
     most = sys.maxsize if is_full else 3
     outcomes = Counter(map(_outcome, files)).items()
@@ -29,16 +34,13 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
     known = f"; {resumed:,} known from an earlier run" * bool(resumed)
     said = ", ".join(f"{count:,} {shown(outcome)}" for outcome, count in outcomes)
     lines = [_line(each, is_full=is_full) for each in files]
-    ending: list[Block] = [f"{counted(len(files), 'model')}: {said}{known}"]
+    title, ending = f"{counted(len(files), 'model')}: {said}{known}", list[Block]()
     for code, count in report.codes.items():
         models = sum(code in each.codes for each in files)
-        ending.append(f"  {marked(code, 'strong')} {count:,} in {counted(models, 'model')}")
-    warnings = Counter(line for each in files if not is_full for line in each.warnings)
-    for line, count in warnings.most_common(most):
-        ending += warned([line], f"{_WARNING}{counted(count, 'model')}")
+        told = f"{count:,}{_CODES.get(report.ran, '')} in {counted(models, 'model')}"
+        ending.append(f"  {marked(code, 'strong')} {told}")
+    ending += _remarks([] if is_full else files, report.others, most)
     ending += configurations((each.path, each.config) for each in files)
-    if report.others:
-        ending += warned([few(report.others, most)], _OTHERS)
     for option, count in Counter(e.next for e in files if e.next).most_common(1):
         gains = f"would change what stays in {counted(count, 'model')}"
         ending.append(marked(f"Next: {shown(option)} {gains}", "strong"))
@@ -48,7 +50,36 @@ def folder_document(report: FolderReport, view: View = "brief") -> Document:
         sizes = " ".join(*named) if len(named) == 1 else "--dim or per-file-dim (see --verbose)"
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
-    return Document.of(report.ran, "", "", Group("Models" * is_full, lines), ending)
+    each_model = Group("Models" * is_full, lines)
+    if not paged:
+        return Document.of(report.ran, "", "", each_model, [title, *ending])
+    with suppress(ValueError):  # of no model, or of paths from different roots
+        folder = os.path.commonpath([os.path.dirname(each.path) for each in files])  # noqa: PTH120
+        return Document.of(report.ran, shown(folder), title, each_model, ending)
+    return Document.of(report.ran, "", title, each_model, ending)
+
+
+def quiet_blocks(report: FolderReport) -> Iterator[Block]:
+    """The lines of models that need attention, with their warnings; and files of no model."""
+    files = [each for each in report.files if each.needs_attention]
+    yield from (_line(each, is_full=False) for each in files)
+    yield from _remarks(files, report.others, 3)
+
+
+def _remarks(files: Sequence[FileOutcome], others: Sequence[str], most: int) -> Iterator[str]:
+    """What models are warned of, the most frequent first; and files that are of none."""
+    warnings = dict[str, list[str]]()
+    for each in files:
+        for line in each.warnings:
+            warnings.setdefault(line, []).append(each.path)
+    told = sorted(warnings.items(), key=lambda each: -len(each[1]))
+    for line, paths in told[:most]:
+        where = f"{counted(len(paths), 'model')} ({few(paths, 3)})" if paths[1:] else paths[0]
+        yield from warned([line], f"warning in {shown(where)}")
+    if told[most:]:
+        yield f"  and {counted(len(told[most:]), 'more warning')} (--verbose has them)"
+    if others:
+        yield from warned([few(others, most)], "Of no model of this run")
 
 
 def _outcome(file: FileOutcome) -> str:
@@ -57,7 +88,6 @@ def _outcome(file: FileOutcome) -> str:
 
 
 def _line(file: FileOutcome, *, is_full: bool) -> Block:
-    """The line of a model; in full with its warnings, what stays and why, and what would help."""
     path = marked(shown(file.path), "strong")
     said = f"{marked(shown(_outcome(file)), 'error')}: " * bool(file.exit_code)
     stays = f", {file.stays:,} stay{'s' * (file.stays == 1)}" if file.stays else ""

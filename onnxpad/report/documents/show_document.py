@@ -42,7 +42,6 @@ def _verdict(result: ShowResult) -> str:
 
 
 def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
-    """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
     found = grouped(sites, lambda e: (_operator(e), e.written, e.amounts, e.convention, _fate(e)))
     return sorted(found, key=lambda each: (each[0].op_type, not each[0].written, -len(each)))
 
@@ -161,7 +160,6 @@ def _value(pad: PaddingSite) -> str:
 
 
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
-    """The fate of the padding in `fix`, and why."""
     for each in site.findings:
         does = "rewrites" if each.fixable else "leaves"
         brief = replace(each, reason=each.brief or each.reason)  # formulas and advice are beside it

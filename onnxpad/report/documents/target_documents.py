@@ -39,7 +39,6 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
 
 
 def _summary(name: str, target: Target) -> Iterator[Group]:
-    """What a target does with each form that was run somewhere, as it was given, by topic."""
     found: dict[str, list[Cell]] = {}
     for form, table in forms().items():
         found.setdefault(table["about"], []).extend(map(target.cell, sites()[form]))

@@ -100,7 +100,6 @@ def failure(found: Validation) -> str:
 
 
 def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterator[Block]:
-    """Runs that differ in their inputs alone: outputs that differ, or all if it is in full."""
     run, seen = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
