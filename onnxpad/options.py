@@ -148,11 +148,9 @@ class Options(Struct, frozen=True, kw_only=True):
     @property
     def sizes(self) -> dict[str, str]:
         """The sizes and ranges of dimensions as they are typed, by name."""
-        given = dims_given(self.dims).items()
-        steps = {name: f":{e.step}" for name, e in given if isinstance(e, range) and e.step > 1}
         return {
-            name: f"{e[0]}..{e[-1]}{steps.get(name, '')}" if isinstance(e, range) else str(e)
-            for name, e in given
+            name: f"{e[0]}..{e[-1]}:{e.step}" if isinstance(e, range) else str(e)
+            for name, e in dims_given(self.dims).items()
         }
 
     @property

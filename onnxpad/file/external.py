@@ -201,18 +201,9 @@ def _length(tensor: onnx.TensorProto) -> int | None:
 
 
 def write_model(
-    model: Skeleton,
-    source: Path | None,
-    chunks: Sequence[Chunk],
-    target: Path,
-    how: ExternalData,
-    progress: Progress | None,
+    files: dict[Path, Content], places: Mapping[Path, Path], chunks: Sequence[Chunk], target: Path
 ) -> tuple[Path, ...]:
-    """Writes an edited model with its external data; returns the other files that were written.
-
-    Takes what `contents` takes, and raises what that and `write_whole` raise.
-    """
-    files, places = contents(model, source, chunks, target, how, progress)
+    """Writes what `contents` gives, raising what `write_whole` does; returns the other files."""
     write_whole(files)
     try:
         if _settle(places, chunks, target):

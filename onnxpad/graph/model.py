@@ -18,7 +18,7 @@ import onnx
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
-from onnxpad.file.external import ExternalData, check_external, runnable, write_model
+from onnxpad.file.external import ExternalData, check_external, contents, runnable, write_model
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph.nodes import (
@@ -187,8 +187,8 @@ class Model:
         chunks = self.skeleton.splice(self.differences())
         target = Path(os.fsdecode(path))
         try:
-            given = self.skeleton, self.path, chunks, target
-            return write_model(*given, external_data, progress)
+            given = self.skeleton, self.path, chunks, target, external_data, progress
+            return write_model(*contents(*given), chunks, target)
         except (OSError, ValueError) as error:  # from the checks before anything is written
             let_through(error)
             reason = getattr(error, "strerror", None) or error

@@ -51,12 +51,11 @@ def folder_document(report: FolderReport, view: View = "brief", *, paged: bool =
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
     each_model = Group("Models" * is_full, lines)
-    if not paged:
-        return Document.of(report.ran, "", "", each_model, [title, *ending])
+    folder = ""
     with suppress(ValueError):  # of no model, or of paths from different roots
         folder = os.path.commonpath([os.path.dirname(each.path) for each in files])  # noqa: PTH120
-        return Document.of(report.ran, shown(folder), title, each_model, ending)
-    return Document.of(report.ran, "", title, each_model, ending)
+    about, head = (shown(folder), title) if paged else ("", "")
+    return Document.of(report.ran, about, head, each_model, [*[title] * (not paged), *ending])
 
 
 def quiet_blocks(report: FolderReport) -> Iterator[Block]:
