@@ -244,6 +244,7 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 
 
 OF_TF: Final = {"op": "Pad", "pad": "computed", "outer": "end", "producer": "tf2onnx"}
+FILLED: Final = {"op": "Pad", "pad": "constant", "outer": "equal"}
 SHAPED: Final = TRANSPOSED | {"output_shape": True}
 
 
@@ -253,6 +254,13 @@ SHAPED: Final = TRANSPOSED | {"output_shape": True}
         ("tract", CONV | {"pad": "computed", "outer": "end", "sized": False}, "unknown"),
         ("tract", CONV | {"pad": "computed", "outer": "end", "batched": False}, "unknown"),
         ("tract", OF_TF | {"batched": False}, "rejected"),
+        ("tract", OF_TF | {"mode": "constant"}, "unknown"),
+        ("tract", {"op": "Pad", "pad": "constant", "dtype": "int64"}, "unknown"),
+        ("opencv@4", CONV | {"pad": "computed", "outer": "end"}, "unknown"),
+        ("opencv@4", CONV | {"pad": "constant", "mode": "edge"}, "right"),
+        ("opencv@4", CONV | {"pad": "constant", "mode": "edge", "rank": 1}, "rejected"),
+        ("opencv@4", FILLED | {"dtype": "uint8", "fill": "absent"}, "wrong"),
+        ("opencv", FILLED | {"dtype": "int8", "fill": "lowest"}, "wrong"),
         ("ncnn-pnnx", OF_TF | {"mode": "constant"}, "rejected"),
         ("openvino", SHAPED | {"pads": "open", "sized": False}, "wrong"),
         ("openvino", SHAPED | {"pads": "end", "batched": False}, "wrong"),

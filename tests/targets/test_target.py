@@ -239,6 +239,7 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (BARE + CELL + 'when = {}\nadvice = "--shp"\n', "'--shape'"),
         (BARE + CELL + 'when = {}\nadvice = "--style"\n', "advice"),
         (BARE + CELL + 'when = {}\nspell = ["no_axes"]\n', "belongs at the top"),
+        (BARE + '[cell]\nverdict = "wrong"\n', "write [[cell]]"),
         (BARE + 'cell = ["when"]\n', "cell[0]"),
         (BARE + CELL.replace("wrong", "rigth") + "when = {}\n", "'right'"),
         (BARE + CELL + "when = {}\n" + CELL + "when = 3\n", "cell[1].when"),
