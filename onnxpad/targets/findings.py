@@ -142,7 +142,7 @@ def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -
         if is_fed and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
             asks_for_batch = any({"batch", "batched"} & each.when.keys() for each in target.cells)
-            axes = words.places(shape if asks_for_batch else shape[2:])
+            axes = words.places(shape if asks_for_batch else shape[2:]) or words.places()
             given = context.size_domain  # of a range that is given one size may be taken
             fixed = given.named - given.given.keys()
             facts["sizes"] = [each for each in axes if each["name"] not in fixed]

@@ -13,7 +13,7 @@ import pytest
 import onnxpad
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import OptionKeywords
-from tests.support import assert_same, attributes, one, parsed
+from tests.support import MODELS, assert_same, attributes, one, parsed
 from tests.support.manual import blocks
 from tests.support.rows import each_row, one_in
 
@@ -32,8 +32,6 @@ KEPT: Final = {
     "auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape", "count_include_pad",
 }  # fmt: skip
 REST: Final = '[[cell]]\nwhen = {}\nverdict = "right"\nsource = "its manual"\n'
-
-
 UNKNOWN: Final = '[[cell]]\nwhen = {}\nverdict = "unknown"\n'
 
 
@@ -565,6 +563,9 @@ def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> N
     result = onnxpad.fix(before, target=npu, dims={"h": "32..1024"})
     assert result.next is not None
     assert result.next.option == "--dim w=224"
+    # Where it is not known with which sizes amounts grow, all open ones are named.
+    result = onnxpad.fix(MODELS / "letterbox_torchscript.onnx", target="tract", validate=False)
+    assert getattr(result.next, "option", "") == "--dim height=224 --dim width=224"
 
 
 @each_row(

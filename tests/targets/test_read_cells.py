@@ -1,10 +1,4 @@
-"""The cells that were read: what a study of 27 runtimes found, row by row, column by column.
-
-The study has a value for each runtime and topic: A accepted, R rejected, F fallback (runs, on
-another provider), S static-only (sizes must be known), P partial, W wrong without a message, U
-unknown. All of that must be in the data: as a cell that answers for forms of the topic, or as a
-fact.
-"""
+"""The cells that were read: what a study of 27 runtimes found, row by row, column by column."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
@@ -53,8 +47,10 @@ ROWS: Final = {
     "emx-onnx-cgen": "SSSAAAAAAAA",
     "rknn": "UUUUUUUUUUU",
 }
-"""A letter for each topic, by runtime."""
-
+"""By runtime, for each topic: Accepted, Rejected, Fallback (runs, on another provider), Static-only
+(sizes must be known), Partial, Wrong without a message, Unknown. Each is in the data, as a cell or
+as a fact.
+"""
 CONV: Final[dict[str, Any]] = {"op": "Conv"}
 MAX: Final[dict[str, Any]] = {"op": "MaxPool"}
 AVERAGE: Final[dict[str, Any]] = {"op": "AveragePool"}
