@@ -253,6 +253,7 @@ SHAPED: Final = TRANSPOSED | {"output_shape": True}
         ("tract", OF_TF | {"mode": "constant"}, "unknown"),
         ("tract", {"op": "Pad", "pad": "constant", "dtype": "int64"}, "unknown"),
         ("opencv@4", CONV | {"pad": "computed", "outer": "end"}, "unknown"),
+        ("opencv-classic", CONV | {"pad": "computed", "outer": "end"}, "unknown"),
         ("opencv@4", CONV | {"pad": "constant", "mode": "edge"}, "right"),
         ("opencv@4", CONV | {"pad": "constant", "mode": "edge", "rank": 1}, "rejected"),
         ("opencv@4", FILLED | {"dtype": "uint8", "fill": "absent"}, "wrong"),

@@ -210,8 +210,6 @@ def test_every_version_of_every_target_is_listed() -> None:
 
 
 # Files of users
-
-
 BARE = 'title = "NPU"\n'
 CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
 
