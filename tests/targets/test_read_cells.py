@@ -20,33 +20,16 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 ROWS: Final = {
-    "onnxruntime-cpu": "PAPRAAAAAAA",
-    "onnxruntime-cuda": "PFWRAWFWPAA",
-    "tensorrt": "APAUAAAAAPW",
-    "openvino": "ASAAAAAPAAP",
-    "directml": "AWAAAAAAAAP",
-    "qnn": "SSSRAAAAAAA",
-    "onnxruntime-webgpu": "AAARAAAAAAA",
-    "onnxruntime-web-jsep": "WAWRAUURAAA",
-    "webnn": "SSSRAAAAAAA",
-    "nnapi": "SFSRAAFFFFF",
-    "xnnpack": "PPPUAAUFFAU",
-    "ncnn-onnx2ncnn": "AWPAAAAAAAP",
-    "ncnn-pnnx": "PRWUAPRAAAU",
-    "mnn": "PPPAAAAAAAW",
-    "tract": "AAAAAAAAAAS",
-    "burn": "SRSAPPRPAAR",
-    "candle": "RRRRARRWARR",
-    "wonnx": "WRWWAARAARR",
-    "opencv": "PUPWAAUAWAW",
-    "tvm": "PAWPAAAAAAW",
-    "migraphx": "ASPAASSASWW",
-    "onnx2torch": "RRRRAPRAAAW",
-    "onnx2tf": "PPAUAAUAAUU",
-    "onnx-mlir": "SAAAAAAPAAW",
-    "emx-onnx-cgen": "SSSAAAAAAAA",
-    "rknn": "UUUUUUUUUUU",
-}
+    "onnxruntime-cpu": "PAPRAAAAAAA", "onnxruntime-cuda": "PFWRAWFWPAA", "tensorrt": "APAUAAAAAPW",
+    "openvino": "ASAAAAAPAAP", "directml": "AWAAAAAAAAP", "qnn": "SSSRAAAAAAA",
+    "onnxruntime-webgpu": "AAARAAAAAAA", "onnxruntime-web-jsep": "WAWRAUURAAA",
+    "webnn": "SSSRAAAAAAA", "nnapi": "SFSRAAFFFFF", "xnnpack": "PPPUAAUFFAU",
+    "ncnn-onnx2ncnn": "AWPAAAAAAAP", "ncnn-pnnx": "PRWUAPRAAAU", "mnn": "PPPAAAAAAAW",
+    "tract": "AAAAAAAAAAS", "burn": "SRSAPPRPAAR", "candle": "RRRRARRWARR", "wonnx": "WRWWAARAARR",
+    "opencv": "PUPWAAUAWAW", "tvm": "PAWPAAAAAAW", "migraphx": "ASPAASSASWW",
+    "onnx2torch": "RRRRAPRAAAW", "onnx2tf": "PPAUAAUAAUU", "onnx-mlir": "SAAAAAAPAAW",
+    "emx-onnx-cgen": "SSSAAAAAAAA", "rknn": "UUUUUUUUUUU",
+}  # fmt: skip
 """By runtime, for each topic: Accepted, Rejected, Fallback (runs, on another provider), Static-only
 (sizes must be known), Partial, Wrong without a message, Unknown. Each is in the data, as a cell or
 as a fact.
