@@ -69,7 +69,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
     """
     if not options.targets:
         raise UsageError(
-            "target is empty: name one" if options.target else "target_only needs target"
+            "empty target: name one" if options.target else "target_only needs a target"
         )
     return tuple(dict.fromkeys(map(load, options.targets)))
 
