@@ -68,9 +68,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     if not options.targets:
-        raise UsageError(
-            "empty target: name one" if options.target else "target_only needs a target"
-        )
+        raise UsageError("target is empty" if options.target else "target_only needs a target")
     return tuple(dict.fromkeys(map(load, options.targets)))
 
 

@@ -423,7 +423,7 @@ def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> N
     assert not alone.changed
     for given, said in (
         ({"target_only": True}, "target_only needs"),
-        ({"target": [""]}, "empty target"),
+        ({"target": [""]}, "is empty"),
     ):
         with pytest.raises(UsageError, match=said):
             onnxpad.fix(before, **given)
