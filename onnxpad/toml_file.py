@@ -67,6 +67,7 @@ def invalid(error: ValidationError, kind: Any) -> tuple[str, str]:
     plain = str(error).replace("`object`", "a table").replace("`array`", "a list")
     told, _, place = plain.partition(" - at `$")
     place, word = place.strip(".`"), _TYPED.fullmatch(told)
+    told += f"; write [[{place}]]" * told.endswith("a list, got a table")
     if place and word and word[1] in [*_known(type_info(kind), ())]:
         told += "; it belongs at the top, before all tables"
     elif word and (known := [*_known(type_info(kind), re.findall(r"[a-z][\w-]*", place))]):

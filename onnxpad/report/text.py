@@ -38,7 +38,7 @@ def for_targets(names: Sequence[str]) -> str:
     >>> for_targets(["trt", "opencv@4"])
     ', for tensorrt@10.1 (read, trt means it) and opencv@4.14.0 (run)'
     """
-    said = []
+    said = dict[str, None]()
     for name in names:
         from onnxpad.targets.known_targets import ALIASES, load
 
@@ -47,8 +47,8 @@ def for_targets(names: Sequence[str]) -> str:
             known = "run" if found.measured else "read" if found.cells else "no cell: not known"
             known += f", {name} means it" * (name.partition("@")[0].lower() in ALIASES)
             name = f"{found.full_name} ({known})"
-        said.append(shown(name))
-    return f", for {and_list(said)}" if said else ""
+        said[shown(name)] = None
+    return f", for {and_list([*said])}" if said else ""
 
 
 def more(items: Sequence[object], most: int | None, where: str = "--format json") -> list[str]:

@@ -27,7 +27,6 @@ from onnxpad.targets.target import TAKEN, Cell, Target
 _ORDER = ("right", "limit", "fallback", "unknown", "rejected", "wrong")
 _RIGHT, _LIMIT, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(len(_ORDER))
 """How well a form is taken; nothing becomes what has a limit."""
-
 _NEVER = [1 << 30]
 _WAYS = (  # to write a padding, the least rewriting first
     Wanted("fold"),
@@ -39,7 +38,6 @@ _WAYS = (  # to write a padding, the least rewriting first
     Wanted("fold", "auto-pad"),
     Wanted("fold", "pad"),
 )
-
 _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
     "style": lambda form: True,
     "dynamic": lambda form: form.is_open or form.pad == "computed",
@@ -47,7 +45,6 @@ _CONCERNED: Mapping[str, Callable[[Form], bool]] = {
     "symmetric_transpose": lambda form: form.op == "ConvTranspose",
 }
 """The options that ask for a way to write, and the forms that they are about."""
-
 Forms = Mapping[tuple[str, str], Form]  # those of a model by the keys of each padding
 Fate = tuple[Placed, Form | None, Collection[Form]]  # as it came, as it is written, as tried
 
@@ -71,7 +68,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     if not options.targets:
-        raise UsageError("no target is named, as openvino is; target_only needs a target")
+        raise UsageError("target is empty" if options.target else "target_only needs a target")
     return tuple(dict.fromkeys(map(load, options.targets)))
 
 
@@ -235,7 +232,6 @@ def asked_of(options: Options) -> dict[str, Any]:
 
 
 def _ways(asked: Mapping[str, Any], spelling: frozenset[str]) -> Iterator[Wanted]:
-    """The ways to write a padding that options leave, the least rewriting first."""
     if not asked:
         yield replace(KEPT, spelling=spelling)
     anew = spelling | {"initializers"}

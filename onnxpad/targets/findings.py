@@ -11,7 +11,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.operators import PadOp, WindowOp
-from onnxpad.targets.choose import Fate, answers_to, asked_of, grade
+from onnxpad.targets.choose import Fate, answers_to, asked_of, grade, targets_of
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.target import TAKEN, VERDICTS, Cell, Target
 
@@ -81,28 +81,30 @@ def _finding(
     placed: Placed, target: Target, cell: Cell, tried: Iterable[Form], *, mends: bool, sized: bool
 ) -> Finding:
     report, context, node, form = REPORTS[cell.verdict], placed.context, placed.node, placed.form
-    is_old = cell.known_by == "read" and cell.version not in {"", target.version}
-    known = cell.known_by + f" in {cell.version}" * is_old + f": {cell.source}" * bool(cell.source)
-    does = f"{target.full_name} {report.does}: {cell.why(form)} [{known}]"
-    does += "; declaring the sizes given mends it" * sized
     written = "no padding" if form.pads_nothing else form.text.removeprefix(f"{form.op}: ")
     facts = dict[str, Any](target=target.full_name, verdict=cell.verdict, measured=cell.measured)
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    user, helps = context.user_options, _helps(placed, target, cell, mends=mends)
+    user, helps, why = context.user_options, _helps(placed, target, cell, mends=mends), ""
     given = [*asked_of(user), *["strict"] * user.strict, *["select"] * (not user.rewrites(""))]
-    given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(user.targets) > 1)]
-    beside = f" with the given {and_list(given)}" * bool(given)
+    given += [*["ignore"] * bool(user.ignore), *["other target"] * (len(targets_of(user)) > 1)]
     better = "other writing is known" if {*tried} == {form} else _BETTER
-    writing = "padding mends it" if cell.limit else f"{better}{beside}"
+    better += f" with the given {and_list(given)}" * bool(given)
+    writing = "padding mends it" if cell.limit else better
     others = [(each, other) for each in tried if (other := target.cell(each)) is not cell]
     if others and not mends:
         facts["tried"] = [f"{e.text}: {c.verdict}, {c.why(e)}" for e, c in others]
         rows = [(*each, _helps(placed._replace(form=each[0]), target, each[1])) for each in others]
         near, other, may_help = min(rows, key=lambda row: (grade(row[1]), "options" not in row[2]))
         if grade(TAKEN) < grade(other) <= grade(cell) and not other.limit:
-            writing += f"; the nearest is {near.text} ({other.why(near)})"
+            why = other.why(near)
+            writing += f"; the nearest is {near.text} ({why})"
             helps = helps if "options" in helps else may_help
     writing += "; inline functions first (onnx.inliner)" * helps.pop("inline", False)
+    cells = cell, *[each for each in target.beside(cell, form) if each.why(form) != why]
+    does = ", and ".join(dict.fromkeys(_said(target, each, form) for each in cells))
+    does = (
+        f"{target.full_name} {report.does}: {does}" + "; declaring the sizes given mends it" * sized
+    )
     return Finding(
         report.code,
         report.severity if mends or report is not FALLBACK else Severity.INFO,
@@ -116,13 +118,19 @@ def _finding(
     )
 
 
+def _said(target: Target, cell: Cell, form: Form) -> str:
+    is_old = cell.known_by == "read" and cell.version not in {"", target.version}
+    known = cell.known_by + f" in {cell.version}" * is_old + f": {cell.source}" * bool(cell.source)
+    return f"{cell.why(form)} [{known}]"
+
+
 def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -> dict[str, Any]:
     """Options that may mend it, if any: sizes, beside the axes, and whom to trust."""
     context, node, facts, found = placed.context, placed.node, dict[str, Any](), list[str]()
     op, *around = map(context.read, (node, *placed.nodes))
     words = context.sites.wording
     is_open = placed.form.is_open or (placed.form.ceil == "open" and "ceil" in cell.when)
-    is_open |= any(False in cell.when.get(name, ()) for name in ("sized", "batched"))
+    is_open |= any(False in cell.when.get(name, ()) for name in ("sized", "batched", "batch"))
     option = cell.advice or "--shape" * (is_open and not cell.limit)
     if option.partition(" ")[0] not in BY_SIZE:
         found += [option] * bool(option)
@@ -133,8 +141,8 @@ def _helps(placed: Placed, target: Target, cell: Cell, *, mends: bool = False) -
         facts["inline"] = is_open and not (is_fed or context.outer or context.graph.is_main)
         if is_fed and Reason.AMOUNTS_UNKNOWN not in {words.amounts(pad).code for pad in pads}:
             shape = context.analysis.shape(node.inputs[0]) or ()
-            asks_for_batch = any("batched" in each.when for each in target.cells)
-            axes = words.places(shape if asks_for_batch else shape[2:])
+            asks_for_batch = any({"batch", "batched"} & each.when.keys() for each in target.cells)
+            axes = words.places(shape if asks_for_batch else shape[2:]) or words.places()
             given = context.size_domain  # of a range that is given one size may be taken
             fixed = given.named - given.given.keys()
             facts["sizes"] = [each for each in axes if each["name"] not in fixed]

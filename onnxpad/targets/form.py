@@ -29,7 +29,6 @@ DTYPES: Mapping[int, str] = {
     if number
 }
 """Element types by their number in ONNX, by one name in every version of onnx."""
-
 MOST = 1 << 30  # of an amount that nothing limits
 Side = Literal["none", "equal", "end", "begin", "mixed", "open"]
 
@@ -75,7 +74,8 @@ class Form(Struct, frozen=True, omit_defaults=True):
     sized: bool = True
     batched: bool = True
     count_include_pad: bool = False
-    opset: int = 0  # what no model was run to show: for cells alone
+    batch: int = 1  # what no model was run to show: for cells alone
+    opset: int = 0
     raw: bool = False
     count_written: bool = False
     wide: bool = False
@@ -118,11 +118,9 @@ class Form(Struct, frozen=True, omit_defaults=True):
 
 _NAMES = Form.__struct_fields__
 _PADS = slice(_NAMES.index("auto_pad"), _NAMES.index("grouped"))
-_BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("opset"))
-
+_BESIDE = slice(_NAMES.index("grouped"), _NAMES.index("batch"))
 USUAL = {name: (getattr(Form(""), name),) for name in _NAMES[: _NAMES.index("onnxruntime")]}
 """The fields that an exact cell is about too, each as it is usually."""
-
 SELDOM = frozenset({"fill", *_NAMES[_BESIDE.start :]})  # of which few runtimes take notice
 
 
@@ -192,7 +190,6 @@ def _forms(context: Context) -> Iterator[Placed]:
 
 
 def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> dict[str, Any]:
-    """The fields of an operator, but for those of `Pad`s in front of it."""
     own, before = numbers_of(site.own), numbers_of(site.front.amounts)
     is_written = op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit)
     pairs, none = op.pads if is_written else own, ((0, 0),) * len(op.windows)
@@ -235,14 +232,15 @@ def _of_operator(context: Context, site: Site, op: WindowOp | TransposedOp) -> d
 
 
 def _told(context: Context, node: Node, data: Tensor) -> dict[str, Any]:
-    """The fields that any node has, by the data that it pads."""
     shape = context.analysis.shape(data)
+    batch = shape[0] if shape else 0
     return {
         "op": str(node.op),
         "domain": normal_domain(node.domain),
         "opset": context.graph.opset,
         "dtype": DTYPES.get(context.analysis.dtype(data) or 0, ""),
-        "batched": not shape or isinstance(shape[0], int),
+        "batched": isinstance(batch, int),
+        "batch": batch if isinstance(batch, int) else 0,
         "producer": context.graph.model.skeleton.light.producer_name,
     }
 
@@ -288,7 +286,6 @@ def _fill(context: Context, node: Node) -> str:
 
 
 def _departure(context: Context, op: WindowOp | TransposedOp) -> str:
-    """How onnxruntime departs from the specification, as `Form.onnxruntime` names it."""
     if isinstance(op, TransposedOp):
         try:
             crop_of(context.analysis, op)
@@ -316,7 +313,6 @@ def _amount(pairs: Pairs | None, most: int = MOST) -> int:
 
 
 def _ceil(site: Site) -> str:
-    """The change that rounding up makes at the sizes of a pool, as `Form.ceil` names it."""
     sizes, pads = site.known_sizes, numbers_of(site.own)
     if None in sizes:
         return "open"

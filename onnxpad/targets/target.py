@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import filter as fitting
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -23,7 +23,6 @@ from onnxpad.toml_file import invalid
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
-
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # all of them, the worst first
 
 Spelling = Literal[
@@ -32,9 +31,7 @@ Spelling = Literal[
     "no_declared_sizes", "no_empty_fill",
 ]  # fmt: skip
 """Ways to write the same graph that a runtime may insist on; the manual explains each."""
-
 DATA = Path(__file__).parent / "data"  # the files that come with the package
-
 _CHOICES = {"--style": Style, "--dynamic": Dynamic, "--trust": Trust}
 _OPTIONS = [each.option for each in TYPED.values() if each.option not in _CHOICES]
 _OPTIONS += [f"{option} {value}" for option, kind in _CHOICES.items() for value in kind]
@@ -66,7 +63,6 @@ def _some(kind: Any) -> Any:
 
 
 _OF_ATTRIBUTE = {"ceil_mode": "ceil", "dilations": "dilated", "group": "grouped", "value": "fill"}
-
 _AMOUNTS = "amount", "outer_amount"
 _KINDS = {each.name: _some(each.type) for each in fields(Form)}
 _KINDS["dtype"] = _some(Literal["", *DTYPES.values()])
@@ -174,7 +170,6 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
 
     @cached_property
     def _keys(self) -> frozenset[tuple[object, ...]]:
-        """The keys, exact or not, of the forms in the models that it is like."""
         labels = {label for each in self.like for label in fitting(sites(), each)}
         found = [form for label in labels for form in sites()[label]]
         return frozenset(form.key(exactly=each) for form in found for each in (True, False))
@@ -218,6 +213,11 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True, eq=False, dict=Tru
     def measured(self) -> bool:
         """Whether any of its answers was measured."""
         return any(each.measured for each in self.cells)
+
+    def beside(self, cell: Cell, form: Form) -> list[Cell]:
+        """Other cells that cover a form that one does, down to one that says it is right."""
+        found = takewhile(lambda e: e.verdict != "right", (e for e in self.cells if e.covers(form)))
+        return [e for e in found if e.measured == cell.measured and e.verdict == cell.verdict]
 
     def cell(self, form: Form) -> Cell:
         """The answer of the first cell that covers a form; a window without padding is taken.

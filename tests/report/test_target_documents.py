@@ -45,3 +45,4 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     assert "wrong" in row
     path.write_text('title = "N"', encoding="utf-8")
     assert for_targets([str(path)]) == ", for npu (no cell: not known)"
+    assert for_targets(["tract", "tract@0"]) == ", for tract@0.23.9 (run)"

@@ -13,7 +13,7 @@ import pytest
 import onnxpad
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import OptionKeywords
-from tests.support import assert_same, attributes, one, parsed
+from tests.support import MODELS, assert_same, attributes, one, parsed
 from tests.support.manual import blocks
 from tests.support.rows import each_row, one_in
 
@@ -32,8 +32,6 @@ KEPT: Final = {
     "auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape", "count_include_pad",
 }  # fmt: skip
 REST: Final = '[[cell]]\nwhen = {}\nverdict = "right"\nsource = "its manual"\n'
-
-
 UNKNOWN: Final = '[[cell]]\nwhen = {}\nverdict = "unknown"\n'
 
 
@@ -423,8 +421,12 @@ def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> N
     assert nodes(onnxpad.fix(before, target=target()).model) == ["Conv(pads=[2,2,2,2])"]
     alone = onnxpad.fix(before, target=target(), target_only=True)
     assert not alone.changed
-    with pytest.raises(UsageError, match="target_only needs a target"):
-        onnxpad.fix(before, target_only=True)
+    for given, said in (
+        ({"target_only": True}, "target_only needs"),
+        ({"target": [""]}, "is empty"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            onnxpad.fix(before, **given)
 
 
 def test_a_pad_is_protected_from_onnxruntime_unless_that_need_not_run_it(target: Any) -> None:
@@ -542,6 +544,9 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
         (found,) = onnxpad.check(before, target=npu, dims=sizes).findings
         assert (found.code, found.fixable) == ("PAD704", is_mended)
         assert ("declares" in found.evidence) is is_mended
+    several = target("batch = { min = 2 } -> rejected")
+    for n, told in ((2, ["PAD704"]), (1, [])):
+        assert codes(onnxpad.fix(before, target=several, dims={"n": n})) == told
     more: dict[str, Any] = {"n": 1, "h": "33..64"}  # of a range it is one size
     for given, option in (({}, "n=1 --dim h=224 --dim w=224"), (more, "h=33 --dim w=224")):
         gains = onnxpad.fix(before, target=npu, validate=False, dims=given).next
@@ -558,6 +563,9 @@ def test_a_pool_that_rounds_up_at_open_sizes_names_the_options(target: Any) -> N
     result = onnxpad.fix(before, target=npu, dims={"h": "32..1024"})
     assert result.next is not None
     assert result.next.option == "--dim w=224"
+    # Where it is not known with which sizes amounts grow, all open ones are named.
+    result = onnxpad.fix(MODELS / "letterbox_torchscript.onnx", target="tract", validate=False)
+    assert getattr(result.next, "option", "") == "--dim height=224 --dim width=224"
 
 
 @each_row(
@@ -593,6 +601,15 @@ def test_what_the_nearest_writing_lacks_is_told(target: Any) -> None:
         if result.next is not None:
             assert result.next.option == "--dim n=1"
             assert not onnxpad.fix(model(text, inputs), target=npu, dims={"n": 1}).findings
+
+
+def test_each_reason_is_told(target: Any) -> None:
+    npu = target('pads = "equal" -> rejected', "dilated = true -> rejected", "stride = 2 -> wrong")
+    before = model(f"y = Conv <dilations = [2, 2], pads = [1, 1, 1, 1], {S2}> (x, w)")
+    (found,) = onnxpad.check(before, target=npu, style="fold").findings
+    assert all(
+        each in f"{found.message} {found.reason}" for each in ("pads equal [", "dilated true [")
+    )
 
 
 def test_the_restrictions_in_the_manual_are_met(tmp_path: Path) -> None:

@@ -58,8 +58,6 @@ def _runs(table: dict[str, Any]) -> bool:
 
 
 # As it came, or as it was right
-
-
 BY_DAY: Final = {"opencv-classic@5.0.0", "onnx2torch@1.5.15", "ncnn-pnnx@1.0.20261020"}
 
 OWN: Final = {
@@ -126,8 +124,6 @@ def test_computed_amounts_that_are_always_the_same_become_constant_where_they_mu
 
 
 # Exported models: proved, stable, and what is not taken is told
-
-
 ONCE_WRONG: Final = (
     ("zeropad_torchscript", ("emx-onnx-cgen", "onnxruntime-cuda", "iree")),
     ("gaps_keras_open", ("tract",)),
@@ -159,8 +155,6 @@ def test_a_model_is_written_for_targets_once(name: str, targets: tuple[str, ...]
 
 
 # Forms that were measured one by one
-
-
 BATCH = "float[n, 2, 8, 8] x"
 LINE = "float[1, 2, 8] x"
 CUBE = "float[1, 2, 6, 6, 6] x"

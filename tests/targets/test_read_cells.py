@@ -1,10 +1,4 @@
-"""The cells that were read: what a study of 27 runtimes found, row by row, column by column.
-
-The study has a value for each runtime and topic: A accepted, R rejected, F fallback (runs, on
-another provider), S static-only (sizes must be known), P partial, W wrong without a message, U
-unknown. All of that must be in the data: as a cell that answers for forms of the topic, or as a
-fact.
-"""
+"""The cells that were read: what a study of 27 runtimes found, row by row, column by column."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
@@ -26,35 +20,20 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 ROWS: Final = {
-    "onnxruntime-cpu": "PAPRAAAAAAA",
-    "onnxruntime-cuda": "PFWRAWFWPAA",
-    "tensorrt": "APAUAAAAAPW",
-    "openvino": "ASAAAAAPAAP",
-    "directml": "AWAAAAAAAAP",
-    "qnn": "SSSRAAAAAAA",
-    "onnxruntime-webgpu": "AAARAAAAAAA",
-    "onnxruntime-web-jsep": "WAWRAUURAAA",
-    "webnn": "SSSRAAAAAAA",
-    "nnapi": "SFSRAAFFFFF",
-    "xnnpack": "PPPUAAUFFAU",
-    "ncnn-onnx2ncnn": "AWPAAAAAAAP",
-    "ncnn-pnnx": "PRWUAPRAAAU",
-    "mnn": "PPPAAAAAAAW",
-    "tract": "AAAAAAAAAAS",
-    "burn": "SRSAPPRPAAR",
-    "candle": "RRRRARRWARR",
-    "wonnx": "WRWWAARAARR",
-    "opencv": "PUPWAAUAWAW",
-    "tvm": "PAWPAAAAAAW",
-    "migraphx": "ASPAASSASWW",
-    "onnx2torch": "RRRRAPRAAAW",
-    "onnx2tf": "PPAUAAUAAUU",
-    "onnx-mlir": "SAAAAAAPAAW",
-    "emx-onnx-cgen": "SSSAAAAAAAA",
-    "rknn": "UUUUUUUUUUU",
-}
-"""A letter for each topic, by runtime."""
-
+    "onnxruntime-cpu": "PAPRAAAAAAA", "onnxruntime-cuda": "PFWRAWFWPAA", "tensorrt": "APAUAAAAAPW",
+    "openvino": "ASAAAAAPAAP", "directml": "AWAAAAAAAAP", "qnn": "SSSRAAAAAAA",
+    "onnxruntime-webgpu": "AAARAAAAAAA", "onnxruntime-web-jsep": "WAWRAUURAAA",
+    "webnn": "SSSRAAAAAAA", "nnapi": "SFSRAAFFFFF", "xnnpack": "PPPUAAUFFAU",
+    "ncnn-onnx2ncnn": "AWPAAAAAAAP", "ncnn-pnnx": "PRWUAPRAAAU", "mnn": "PPPAAAAAAAW",
+    "tract": "AAAAAAAAAAS", "burn": "SRSAPPRPAAR", "candle": "RRRRARRWARR", "wonnx": "WRWWAARAARR",
+    "opencv": "PUPWAAUAWAW", "tvm": "PAWPAAAAAAW", "migraphx": "ASPAASSASWW",
+    "onnx2torch": "RRRRAPRAAAW", "onnx2tf": "PPAUAAUAAUU", "onnx-mlir": "SAAAAAAPAAW",
+    "emx-onnx-cgen": "SSSAAAAAAAA", "rknn": "UUUUUUUUUUU",
+}  # fmt: skip
+"""By runtime, for each topic: Accepted, Rejected, Fallback (runs, on another provider), Static-only
+(sizes must be known), Partial, Wrong without a message, Unknown. Each is in the data, as a cell or
+as a fact.
+"""
 CONV: Final[dict[str, Any]] = {"op": "Conv"}
 MAX: Final[dict[str, Any]] = {"op": "MaxPool"}
 AVERAGE: Final[dict[str, Any]] = {"op": "AveragePool"}
@@ -244,6 +223,7 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 
 
 OF_TF: Final = {"op": "Pad", "pad": "computed", "outer": "end", "producer": "tf2onnx"}
+FILLED: Final = {"op": "Pad", "pad": "constant", "outer": "equal"}
 SHAPED: Final = TRANSPOSED | {"output_shape": True}
 
 
@@ -253,6 +233,14 @@ SHAPED: Final = TRANSPOSED | {"output_shape": True}
         ("tract", CONV | {"pad": "computed", "outer": "end", "sized": False}, "unknown"),
         ("tract", CONV | {"pad": "computed", "outer": "end", "batched": False}, "unknown"),
         ("tract", OF_TF | {"batched": False}, "rejected"),
+        ("tract", OF_TF | {"mode": "constant"}, "unknown"),
+        ("tract", {"op": "Pad", "pad": "constant", "dtype": "int64"}, "unknown"),
+        ("opencv@4", CONV | {"pad": "computed", "outer": "end"}, "unknown"),
+        ("opencv-classic", CONV | {"pad": "computed", "outer": "end"}, "unknown"),
+        ("opencv@4", CONV | {"pad": "constant", "mode": "edge"}, "right"),
+        ("opencv@4", CONV | {"pad": "constant", "mode": "edge", "rank": 1}, "rejected"),
+        ("opencv@4", FILLED | {"dtype": "uint8", "fill": "absent"}, "wrong"),
+        ("opencv", FILLED | {"dtype": "int8", "fill": "lowest"}, "wrong"),
         ("ncnn-pnnx", OF_TF | {"mode": "constant"}, "rejected"),
         ("openvino", SHAPED | {"pads": "open", "sized": False}, "wrong"),
         ("openvino", SHAPED | {"pads": "end", "batched": False}, "wrong"),

@@ -210,8 +210,6 @@ def test_every_version_of_every_target_is_listed() -> None:
 
 
 # Files of users
-
-
 BARE = 'title = "NPU"\n'
 CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
 
@@ -239,6 +237,7 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (BARE + CELL + 'when = {}\nadvice = "--shp"\n', "'--shape'"),
         (BARE + CELL + 'when = {}\nadvice = "--style"\n', "advice"),
         (BARE + CELL + 'when = {}\nspell = ["no_axes"]\n', "belongs at the top"),
+        (BARE + '[cell]\nverdict = "wrong"\n', "write [[cell]]"),
         (BARE + 'cell = ["when"]\n', "cell[0]"),
         (BARE + CELL.replace("wrong", "rigth") + "when = {}\n", "'right'"),
         (BARE + CELL + "when = {}\n" + CELL + "when = 3\n", "cell[1].when"),
