@@ -131,11 +131,7 @@ def _unmet(
 
 
 def _read_in(folder: Path) -> Read:
-    """The configuration in a folder; None without one.
-
-    Raises:
-        UsageError: It cannot be read, or is not as it should be.
-    """
+    """The configuration in a folder, None without one; UsageError if it cannot be read."""
     here, path, under = Path.cwd(), folder / FILES[0], tuple[str, ...]()
     if not os.path.lexists(path):
         path, under = folder / FILES[1], ("tool", "onnxpad")

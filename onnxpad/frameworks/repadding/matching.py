@@ -105,11 +105,7 @@ def match_graph(
 
 
 def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedInputs:
-    """The arrays given, without the inner tensors that are folded, such as that of a `Pad`.
-
-    Raises:
-        UsageError: They do not fit the model, or there are no others.
-    """
+    """The arrays given but inner tensors that are folded; UsageError where none is left."""
     kept = {output.name for node in graph.nodes for output in node.outputs}
     before = graph.model.skeleton.light.graph.node
     before = sorted(before, key=lambda node: not re.search("Conv|Pool", node.op_type))
