@@ -162,7 +162,9 @@ def meant(word: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # slow to import for what is rarely needed
 
     names = {name.lower(): name for name in known if len(name) <= 2 * _TYPED}
+    back = {name[::-1]: name for name in names}  # what is alike at the end is found from there
     close = get_close_matches(word.lower(), names, 1)
+    close = close or [back[each] for each in get_close_matches(word.lower()[::-1], back, 1)]
     if not close and len(word) >= _PART:
         close = sorted((name for name in names if word.lower() in name), key=len)
     return f"; did you mean {str(names[close[0]])!r}?" if close else ""

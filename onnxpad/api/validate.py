@@ -152,10 +152,7 @@ def validate(
 
 
 def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> str:
-    """The command that looks for the right padding, or the call if something is in memory.
-
-    Empty unless the original differs from the reference, and padding may be why.
-    """
+    """The command or call that looks for the right padding, if padding may be why; else empty."""
     runs = (run for run in found.runs if (run.subject, run.against) == ("original", "reference"))
     if found.ok or all(run.ok or not run.comparisons for run in runs):
         return ""
@@ -172,11 +169,7 @@ def _next(original: Graph, found: Validation, options: Mapping[str, object]) -> 
 def _compared(
     graphs: Sequence[Graph], shapes: Shapes, dims: Dims
 ) -> tuple[SizeDomain, Recorded, tuple[PaddingDifference, ...]]:
-    """The sizes to draw, those that the models' metadata allows, and operators of other padding.
-
-    Raises:
-        MismatchError: The sizes given contradict a model, or no size fits both models.
-    """
+    """The sizes to draw, and those allowed, and what pads otherwise; MismatchError if none fit."""
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import declared_sizes, given_domain, labels_of
     from onnxpad.inventory import padding_differences

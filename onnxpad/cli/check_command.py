@@ -14,7 +14,7 @@ from onnxpad.cli import output
 from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import deliver, explained, report_beside, screen, write
-from onnxpad.errors import MismatchError, ModelError
+from onnxpad.errors import MismatchError, ModelError, few
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
@@ -45,8 +45,11 @@ def check(asked: Asked) -> int:
 
         asked.convention = framework_named(asked.convention, "convention").name
     given = options_given(asked)
-    models = models_in(asked.paths)
+    results = list[str]()
+    models = models_in(asked.paths, results)
     own = options_of(asked, [path for path, error in models.items() if not error])
+    if results and own and not asked.quiet:
+        report_beside(f"note: results of fix are checked if named: {few(results, 3)}")
     fails = {str(e.options.get("fail-on", fail_on)) if e else fail_on for _, e in own.values()}
     fail_on = fails.pop() if len(fails) == 1 else fail_on  # what holds for all
     with gc_paused_for_good():
@@ -134,11 +137,10 @@ def _command(given: Sequence[Path], files: "Sequence[FileReport]", *, is_optione
     return told + " and the same options" * is_optioned
 
 
-def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
-    """The models that arguments name, or that are in folders, each once.
+def models_in(arguments: Iterable[Path], results: list[str]) -> dict[Path, Exception | None]:
+    """The models that arguments name, or that are in folders, each once, or why there is none.
 
-    With the reason where there is none. Hidden folders, links to folders, and results in folders
-    are left out.
+    Hidden folders and links to folders are left out, and results in folders, which are appended.
     """
     found: dict[Path, Exception | None] = {}
 
@@ -150,11 +152,13 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
         for path in [argument] if fits is None else fits:
             if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where nobody may look
                 below = models_below(path, unread)
+                results += (each for each in below if each.endswith(RESULT))
                 models += (Path(each) for each in below if not each.endswith(RESULT))
             elif fits is None or not str(path).endswith(RESULT):
                 models.append(path)
         if not models and len(found) == before:
-            found.setdefault(argument, ModelError("there is no .onnx file here"))
+            but = f" but for results (*{RESULT})" * bool(results)
+            found.setdefault(argument, ModelError(f"there is no .onnx file here{but}"))
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found

@@ -250,6 +250,8 @@ def target_of(asked: Asked, ending: str) -> Path:
         raise UsageError(f"{target} is the model itself; {mend}")
     elif (output and not is_new) or target.exists():
         _require_file(asked, target, "--output")
+        if target.suffix.lower() != ".onnx":
+            _require_kind(target, "model", b"\x08")  # the tag of the first field, ir_version
     require_page(asked, model, target)
     return target
 
@@ -268,11 +270,16 @@ def require_page(asked: Asked, *others: Path | None) -> None:
     place = page if page.exists() else page.parent
     if not os.access(place, os.W_OK):
         raise OutputError(f"{page}: {place} is write-protected; name another file")
-    if page.exists():
-        with page.open("rb") as file:
+    _require_kind(page, "page", b"<!doctype html", b"<html")
+
+
+def _require_kind(path: Path, kind: str, *begins: bytes) -> None:
+    """Raises unless a file that is there is of its kind, and not somebody's data."""
+    if path.exists():
+        with path.open("rb") as file:
             begin = file.read(256).lstrip().lower()
-        if begin and not begin.startswith((b"<!doctype html", b"<html")):  # somebody's data
-            raise UsageError(f"{page} is there and is no page; name another file, or remove it")
+        if begin and not begin.startswith(begins):
+            raise UsageError(f"{path} is there and is no {kind}; name another file, or remove it")
 
 
 def _require_file(asked: Asked, path: Path, option: str, *others: Path | None) -> None:

@@ -122,11 +122,7 @@ def check_external(tensors: Iterable[onnx.TensorProto], model: Path) -> None:
 
 
 def _size(location: PurePosixPath, model: Path, what: str) -> int:
-    """The length of a data file in bytes.
-
-    Raises:
-        ModelError: It cannot be used as one; `what` begins the message.
-    """
+    """The length of a data file; ModelError begins with `what` if it cannot be used as one."""
     folder, path = model.parent, model.parent / location
     try:
         status = path.stat()
@@ -361,11 +357,7 @@ def _files(found: Iterable[onnx.TensorProto], source: Path) -> dict[str, Path]:
 
 
 def _shares_data(source: Path, target: Path, found: Iterable[onnx.TensorProto]) -> bool:
-    """Whether `target` finds the data where the original does.
-
-    Raises:
-        OutputError: It is in the same folder, but runtimes would not follow the links to the data.
-    """
+    """Whether `target` finds the data; OutputError if runtimes do not follow the links to it."""
     if target.exists() and source.exists() and target.samefile(source):
         return True
     if not target.parent.samefile(source.parent):
@@ -379,11 +371,7 @@ def _shares_data(source: Path, target: Path, found: Iterable[onnx.TensorProto]) 
 
 
 def _is_other(path: Path, source: Path, target: Path) -> bool:
-    """Whether a file is where data of the model at `target` goes, and differs from that.
-
-    Raises:
-        OutputError: The model goes there, or a link leads out of its folder.
-    """
+    """Whether a file is another where data goes; OutputError if it is the model, or elsewhere."""
     place = path.resolve()
     if place == target.resolve():
         raise OutputError(f"{target} is where the model's external data goes; name another file")

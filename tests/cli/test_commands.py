@@ -352,7 +352,9 @@ class TestCheck:
         return [str(call["model"].relative_to(root)) for call in api.asked]
 
     def test_folders_are_searched_and_sorted(self, api: Api, folder: Path) -> None:
-        assert onnxpad_runs("check", folder).exit_code == 0
+        ran = onnxpad_runs("check", folder)
+        assert ran.exit_code == 0
+        assert "b.fixed.onnx" in ran.stderr  # which is a result, and not checked
         assert self.asked(api, folder) == ["a.onnx", "b.onnx", "deep/er/c.ONNX"]
 
     def test_a_model_is_checked_once(

@@ -279,7 +279,7 @@ def test_models_are_excluded_from_folders() -> None:
     wrote("onnxpad.toml", "exclude = ['exported/d*']")
     for words in ("check exported", "check exported --jobs 1", "validate exported exported"):
         found = onnxpad_runs(*words.split())
-        assert found.stderr == "note: onnxpad.toml: exclude leaves out exported/deep/b.onnx\n"
+        assert "note: onnxpad.toml: exclude leaves out exported/deep/b.onnx\n" in found.stderr
         assert "deep" not in found.stdout
         assert onnxpad_runs(*words.split(), "-q").stderr == ""
     for words in ("check", "show", "validate exported/a.onnx", "fix --no-validate --jobs 1"):

@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
     os.link(tmp_path / "arrays.npz", tmp_path / "hard.npz")
     (tmp_path / "sub").mkdir()
     (tmp_path / "taken.onnx").touch()
+    (tmp_path / "notes.txt").write_bytes(b"PK")
     (tmp_path / "taken.fixed.onnx").mkdir()
     return tmp_path
 
@@ -58,6 +59,7 @@ def test_the_path_of_a_result(
     ("model", "output", "in_place", "kind"),
     [
         ("sub", None, False, UsageError),
+        ("m.onnx", "notes.txt", False, UsageError),
         ("default.onnx", None, False, UsageError),
         ("m.onnx", "new", True, UsageError),
         ("m.onnx", "sub/../m.onnx", False, UsageError),

@@ -95,11 +95,7 @@ def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
 def _repadded(
     context: Context, site: Site, framework: Framework, sizes: Sequence[Extent]
 ) -> tuple[Intent, Padding] | str:
-    """The intent of an operator, and its padding in a framework, or why it is that already.
-
-    Raises:
-        AbsentError: The padding stays; the message says why.
-    """
+    """The intent and padding of an operator, or why it is that already; AbsentError if it stays."""
     op, opset, front = op_of(site), context.graph.opset, site.front
     if op is None:
         raise AbsentError(f"no framework has a convention for {site.node.op}")

@@ -83,6 +83,18 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     given = ("pytorch-padding",) * (not explanation.about and explanation.op != "convtranspose")
     usual = next((name for name in (*given, *_USUAL) if found.get(name)), "")
     theirs, ours = found.get("tensorflow-same"), found.get(usual)
+    if explanation.about and explanation.about.own:
+        same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
+        alike = [name for name, row in rows.items() if row in same]
+        what = letters[same[0]] if same else "what no convention does"
+        told = f", as {and_list(alike)} do" * bool(alike) + "es" * (len(alike) == 1)
+        yield f"This model computes {what}{told}."
+        output = explanation.about.own.output
+        if output not in [answer.output for answer in (theirs, ours) if answer]:
+            size = _by(output)
+            told = "which neither TensorFlow's SAME nor PyTorch's usual padding gives"
+            yield f"Its output is {size}, {told}; --output-size {size} lists what gives that."
+            return
     if theirs is not None and ours is not None:
         how = f"padding={short([begin for begin, _ in ours.pads])}"
         how += f", output_padding={short(ours.output_padding)}" * any(ours.output_padding)
@@ -99,12 +111,6 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
         else:
             yield f"{both} differ at this size: {_parting(explanation.op, ours, theirs)}."
             yield f"To compute what TensorFlow does, write {letters['tensorflow-same']} as below."
-    if explanation.about and explanation.about.own:
-        same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
-        alike = [name for name, row in rows.items() if row in same]
-        what = letters[same[0]] if same else "what no convention does"
-        told = f", as {and_list(alike)} do" * bool(alike) + "es" * (len(alike) == 1)
-        yield f"This model computes {what}{told}."
 
 
 def _parting(op: Op, ours: Answer, theirs: Answer) -> str:

@@ -45,6 +45,8 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         from onnxpad.report.documents.validate_document import validation_groups
 
         validation = validation_groups(report.validation, view)
+    many = _nodes([each for each in kept if each.asked])
+    asked = f", {many:,} of them as asked" * bool(many)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     taken_back = (*report.undone, *report.barred * is_full)
     return Document.of(
@@ -55,7 +57,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         [*_trust(report), *_assumptions(report.changes)],
         Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
         Group("UNDONE, as it was before", _reasons(taken_back, is_full=is_full)),
-        Group(f"{title}: {_nodes(kept):,}", _reasons(kept, is_full=is_full)),
+        Group(f"{title}: {_nodes(kept):,}{asked}", _reasons(kept, is_full=is_full)),
         *validation,
         [*_ending(report, is_full=is_full)],
     )
