@@ -260,11 +260,12 @@ class Change(Struct, frozen=True):
 
 
 def joined(changes: Iterable[Change]) -> list[Change]:
-    """Changes, those of one operator that go on from one another as one, with the first's proof."""
+    """Changes, of an operator in one, with the first's proof; none that another takes back."""
     found = dict[object, Change]()
     for each in changes:
         before = found.pop((each.node, each.was), each)
-        found[each.node, each.now] = replace(before, now=each.now)
+        if before is each or before.was != each.now:
+            found[each.node, each.now] = replace(before, now=each.now)
     return [*found.values()]
 
 

@@ -2,7 +2,7 @@
 
 from onnxpad.cli.configuration import options_of
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, takes
-from onnxpad.cli.output import called, deliver, is_many, saved, target_of
+from onnxpad.cli.output import called, deliver, is_many, report_beside, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
@@ -44,6 +44,8 @@ def fix(asked: Asked) -> int:
     difference = result.diff(names) if asked.diff else None
     writes = not (asked.diff or fails) and (result.changed or asked.output is not None)
     report = saved(asked, result, target, writes=writes, check=asked.diff, diff=difference)
+    if asked.diff and report.untaken:
+        report_beside("note: padding is left that a target computes wrongly or rejects")
     what = "the rewritten model does not compute what the original computes"
     text = None if difference is None else difference.__str__
     return deliver(asked, report, text=text, error=f"validation failed: {what}" if fails else "")

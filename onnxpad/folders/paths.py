@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from onnxpad.arguments import RESULT, fitting, models_below
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.errors import ModelError, OutputError, UsageError
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
@@ -32,7 +32,7 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         if (fits := fitting(argument)) is not None:
             named, root = fits, next(e for e in argument.parents if not has_magic(str(e)))
         elif not os.path.lexists(argument):
-            raise UsageError(f"{argument}: does not exist; check the path")
+            raise ModelError(f"{argument} does not exist; check the path")
         found = list[str]()
         for path in named:
             found += models_below(path, unread.append) if path.is_dir() else [str(path)]

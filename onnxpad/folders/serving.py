@@ -147,6 +147,7 @@ def _asked(busy: set[Any], limit: float | None, model: Path, *asked: Any) -> Fil
         is_system, code = isinstance(error, OSError), getattr(error, "exit_code", 70)
         kind, code = ("system", 2) if is_system else (getattr(error, "kind", "internal"), code)
         line = str(error).removeprefix(path).lstrip(": ") or type(error).__name__
+        line = line.removeprefix("is ")
         if isinstance(error, OSError) and error.strerror:
             line = f"{os.fsdecode(error.filename or path)}: {error.strerror}"
         if isinstance(error, CrashError) and (ended := worker.process.returncode) is not None:

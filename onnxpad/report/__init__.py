@@ -221,11 +221,9 @@ class FixReport(Noted, frozen=True):
         """
         if self.outcome is Outcome.INVALID:
             return 3
-        if self.delivery.check:
-            return int(self.outcome is Outcome.FIXABLE)
-        if self.untaken:
+        if self.untaken or (self.delivery.check and self.outcome is Outcome.FIXABLE):
             return 1
-        verdict = self.validation.outcome if self.validation else ""
+        verdict = self.validation.outcome if self.validation and not self.delivery.check else ""
         return 5 if verdict == "nothing compared" else 0
 
     @property

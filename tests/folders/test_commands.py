@@ -393,7 +393,7 @@ def test_validate_two_trees() -> None:
         ("fix in --jobs 0", "jobs (--jobs) is above zero, not 0"),
         ("check in --time-limit nan", "time_limit (--time-limit) is above zero, not nan"),
         ("fix in/open.onnx -o in/b/plain.onnx/", "in/b/plain.onnx is a file, not a folder"),
-        ("fix in/open.onnx in/none.onnx", "in/none.onnx: does not exist"),
+        ("fix in/open.onnx in/none.onnx", "in/none.onnx does not exist"),
         ("fix none*.onnx", "none*.onnx: there is no .onnx file"),
         ("check in --jobs 2 --format sarif", "--format sarif is not for a run over many"),
         ("check in --jobs 0 --time-limit 0 --resume in", "cannot keep outcomes"),

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.folders.paths import models_in, partners
 from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
@@ -211,7 +211,7 @@ def test_odd_files_are_outcomes_and_kept() -> None:
         (["in"], {"select": "PAD9999"}, UsageError, "names no code"),
         (["in"], {"stile": "pad"}, TypeError, "did you mean 'style'?"),
         (["in"], {"ouput": "o"}, TypeError, "did you mean 'output'?"),
-        (["nope"], {}, UsageError, "nope: does not exist"),
+        (["nope"], {}, ModelError, "nope does not exist"),
     ],
 )
 def test_what_is_refused_at_once(

@@ -38,7 +38,7 @@ def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
         ("defect", 70, "internal error", "a defect"),
         ("silent", 70, "internal error", "ValueError"),
         ("odd", 2, "system error", "of no system"),
-        ("model", 2, "unreadable", "is damaged"),
+        ("model", 2, "unreadable", "damaged"),
         ("system", 2, "system error", "system/x: No such file or directory"),
     ],
 )

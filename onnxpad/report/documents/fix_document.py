@@ -37,6 +37,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
     is_full, kept, title = view == "full", report.findings, "Stays as it is"
+    changes = report.changes if is_full else joined(report.changes)
     if report.options.targets and not is_full:  # what they take is as it should be
         kept = tuple(each for each in kept if each.reason_code == Reason.TARGET)
         title = "Left, and not known to be taken"
@@ -52,10 +53,10 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     return Document.of(
         " --target ".join(("fix", *map(shown, report.options.targets))),
         shown(report.name),
-        _headline(report),
+        _headline(report, changes),
         [*_counts(report), *notes],
-        [*_trust(report), *_assumptions(report.changes)],
-        Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
+        [*_trust(report, changes), *_assumptions(report.changes)],
+        Group("Changes" * is_full, [*_changes(changes, is_full=is_full)]),
         Group("UNDONE, as it was before", _reasons(taken_back, is_full=is_full)),
         Group(f"{title}: {_nodes(kept):,}{asked}", _reasons(kept, is_full=is_full)),
         *validation,
@@ -67,14 +68,14 @@ def _nodes(items: Sequence[Finding | Change]) -> int:
     return len({each.node for each in items})
 
 
-def _headline(report: FixReport) -> str:
+def _headline(report: FixReport, changes: Sequence[Change]) -> str:
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
-    if report.changes:
+    if changes:
         found = report.validation
         why = f"{_VALIDATED[found.outcome]}{shown(found.reason)}" if found else ""
         would = " would be made" * report.delivery.check
-        said = f"{counted(len(report.changes), 'change')}{would}{style}{why}"
+        said = f"{counted(len(changes), 'change')}{would}{style}{why}"
     elif report.declared:
         said = f"no padding to change{style}, but sizes to declare"
     else:
@@ -100,15 +101,13 @@ def _counts(report: FixReport) -> Iterator[str]:
 
 
 def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
-    """Changes that look alike, with where they are; in full each step of them, with its proof."""
-
     def variety(change: Change) -> tuple[object, ...]:
         proof = change.certificate
         proved = without_names(proof.statement), proof.assumptions
         return change.code, *change.told(in_full=is_full), *proved * is_full
 
-    rows, steps = list[Sequence[Cell]](), changes if is_full else joined(changes)
-    for group in sorted(grouped(steps, variety), key=lambda it: (it[0].is_move, -len(it))):
+    rows: list[Sequence[Cell]] = []
+    for group in sorted(grouped(changes, variety), key=lambda it: (it[0].is_move, -len(it))):
         first, proof = group[0], group[0].certificate
         told = (shown(each) for each in first.told(in_full=is_full))
         was, now = (re.sub(r"(?<=axis) | (?=-?\d+\+)", UNBREAKABLE, each) for each in told)
@@ -154,12 +153,12 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
         yield f"{said} (--strict {'refuses' if is_refused else 'accepts'}; onnxpad docs proofs)"
 
 
-def _trust(report: FixReport) -> Iterator[str]:
+def _trust(report: FixReport, changes: Sequence[Change]) -> Iterator[str]:
     if repaired := sum(change.repairs for change in report.changes):
         said = f"{RUNTIME} does not run the model as it was; {counted(repaired, 'change')} for that"
         yield f"{marked('Repaired', 'good')}: {said}"
-    if report.changes:
-        sizes = Counter(shown(each.certificate.told_sizes) for each in report.changes).items()
+    if changes:
+        sizes = Counter(shown(each.certificate.told_sizes) for each in changes).items()
         told = few((f"{counted(many, 'change')} for {each}" for each, many in sizes), 3, "; ")
         yield f"{marked('Proved', 'good')} to read the same values as before: {told}"
     if (found := report.validation) is None:

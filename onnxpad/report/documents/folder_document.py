@@ -47,7 +47,7 @@ def folder_document(report: FolderReport, view: View = "brief", *, paged: bool =
     if needing := [each for each in files if each.sizes]:
         where = few((each.path for each in needing), most)
         named = {each.sizes for each in needing}
-        sizes = " ".join(*named) if len(named) == 1 else "--dim or per-file-dim (see --verbose)"
+        sizes = " ".join(*named) if len(named) == 1 else "--dim or per-file-dim"
         told = f"{counted(len(needing), 'model')} with padding that depends on open sizes ({where})"
         ending.append(marked(shown(f"Next: {told}; {sizes} gives it constant amounts"), "strong"))
     each_model = Group("Models" * is_full, lines)
@@ -97,7 +97,7 @@ def _line(file: FileOutcome, *, is_full: bool) -> Block:
     written += ", which held something else" * file.replaced
     older = f"; {shown(file.older)} is an older file and stays" if file.older else ""
     known = " (known)" if file.resumed else ""
-    line = shown(file.line.removeprefix("is ").removeprefix("FAILED: "))
+    line = shown(file.line.removeprefix("FAILED: "))
     line = f"{path}: {said}{line}{stays}{warnings}{rests}{written}{older}{known}"
     if not is_full:
         return line
