@@ -60,10 +60,12 @@ class ReportPad(Pass):
             if causes := [*_causes(context, found, node, pad, path)]:
                 told, label = dict.fromkeys(map(str, causes)), graph.label
                 uses = [use for use in found if use is not None]
+                brief = "; ".join(dict.fromkeys(map(without_names, told)))
                 reason = RefusalError(
                     causes[0].code,
                     few(told, MOST_READERS, "; "),
-                    summary="; ".join(dict.fromkeys(map(without_names, told))),
+                    brief,
+                    summary=brief,
                     mode=pad and pad.mode,
                     amounts=pad and pad.constant_amounts,
                     value=pad.value if pad and pad.mode == "constant" else None,
