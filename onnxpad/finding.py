@@ -216,10 +216,7 @@ class Change(Struct, frozen=True):
     message: str = ""
 
     def told(self, *, in_full: bool = False) -> tuple[str, str]:
-        """How it was written and is now, each amount once unless in full, or as tells both apart.
-
-        Where both read alike in full, too, the message and code come first.
-        """
+        """How it was written and is now, briefly unless in full; if alike, the message first."""
         brief = self.was.brief, self.now.brief or "nothing"
         if not in_full and brief[0] != brief[1]:
             return brief

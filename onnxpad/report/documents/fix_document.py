@@ -84,8 +84,12 @@ def _headline(report: FixReport, changes: Sequence[Change]) -> str:
         said = (
             f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; {said}"
         )
-    stay = 0 if report.options.targets else _nodes([e for e in report.findings if not e.asked])
-    return said + f"; {counted(stay, 'padding')} left" * bool(stay)
+    targets = report.options.targets
+    left = [
+        e for e in report.findings if (e.reason_code == Reason.TARGET if targets else not e.asked)
+    ]
+    stay, which = _nodes(left) - untaken, " that may not be taken" * bool(targets)
+    return said + f"; {counted(stay, 'padding')} left{which}" * bool(stay)
 
 
 def _counts(report: FixReport) -> Iterator[str]:
