@@ -40,8 +40,9 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:
-    failing = {*map(id, file.failing(report.fail_on))}
-    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
+    kept = {*map(id, file.failing(report.fail_on))}
+    kept |= {id(e) for e in file.findings if report.convention and e.code == "PAD601"}
+    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in kept)
     return replace(file, findings=tuple(listed))
 
 

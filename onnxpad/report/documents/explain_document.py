@@ -216,14 +216,14 @@ def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> It
 
 
 def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
-    """The sums of begin and end with which each axis has the output size."""
     if not reach.is_possible:
         yield f"No padding gives {_by(reach.output)}."
     rows, names = [], axis_names(len(reach.needs))
     for name, need, window in zip(names, reach.needs, explanation.windows, strict=True):
         # What rounds at stride 1 is the same either way.
         sums = ", or ".join(
-            _to(each.least, each.most) + " with ceil_mode, divided evenly" * each.ceil_mode
+            _to(each.least, half := each.most)
+            + f" with ceil_mode (as {half // 2}+{half - half // 2})" * each.ceil_mode
             for each in need.totals
             if not each.ceil_mode or window.stride > 1
         )
@@ -238,7 +238,6 @@ def _to(least: int, most: int) -> str:
 
 
 def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]:
-    """What reaches an output size, or does not, in the model, by conventions, and in lines."""
     if reach.explicit is None:
         return
     if own := explanation.about and explanation.about.own:
