@@ -91,10 +91,7 @@ class Screen(Struct, frozen=True):
         return ()
 
     def _rows(self, heads: Sequence[str], rows: Rows, is_below: bool) -> Iterator[str]:
-        """Rows in columns; the last takes the room that the others leave, or stands below them.
-
-        The widest ones are narrowed for it if that helps, but none below its longest word.
-        """
+        """Rows in columns, narrowed to their words; the last has the room left, or is below."""
         told: list[Sequence[Any]] = [*rows]
         if any(heads):
             told.insert(0, [each and marked(each, "faint") for each in heads])
@@ -104,7 +101,9 @@ class Screen(Struct, frozen=True):
         words = [[e for t in each for e in enumerate(unmarked(t).split(" "))] for each in columns]
         least = [max(len(word) + 2 * (place > 0) for place, word in each) for each in words]
         room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
-        is_below |= sum(map(min, widths, least)) > room
+        names = [each for *_, cell in rows if isinstance(cell, NodeNames) for each in cell.names]
+        longer = max(map(len, " ".join(names).split(" "))) - _LEAST
+        is_below |= max(sum(map(min, widths, least)), min(sum(widths), room) + longer) > room
         room += _LEAST * is_below
         while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])

@@ -177,10 +177,11 @@ def _pads(answer: Answer) -> str:
 
 
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
-    """The letters that compute the same at long sizes, by the remainder of these."""
     survey, label, rows = explanation.survey, _labels(explanation), list[tuple[str, str]]()
     pads = ({explanation.answer(name).pads for name in names} for names in explanation.agree)
-    unread = ", as no window reads the pads in which they differ" * any(len(e) > 1 for e in pads)
+    why = "no window reads the pads in which they differ"
+    why = "output_padding appends what the end crops" if explanation.op == "convtranspose" else why
+    unread = f", as {why}" * any(len(each) > 1 for each in pads)
     for each in survey.periods:
         groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
         said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)

@@ -43,7 +43,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         f"{verdict} ({counted(found.runs, 'run')})",
         [*_measured(report)],
         Group(partly or "Changes" * is_full, [*rewritten(found.changes, most)]),
-        listed(f"{counted(len(left), 'operator')} left as they are", left, most, "-v"),
+        listed(f"Left as before: {counted(len(left), 'operator')}", left, most, "-v"),
         listed("Tried on the whole model, nearest first", tried, most, "-v"),
         listed("Notes", [f"  {shown(line)}" for line in found.notes], most, "-v"),
         [*_next(report), ending],
