@@ -55,7 +55,7 @@ MessageT = TypeVar("MessageT", bound=Message)
 # Other files that people mistake for a model, by their first bytes.
 _MISTAKEN = (
     (b"version https://git-lfs", "is a Git LFS pointer; run 'git lfs pull' to get the model"),
-    (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
+    (b"PK\x03\x04", "is a zip archive: arrays of NumPy, or a checkpoint to export to ONNX"),
     (b"\x1f\x8b", "is compressed with gzip; decompress it first"),
     (b"\x89HDF", "is an HDF5 file; export the model to ONNX (tf2onnx does it for Keras)"),
     (b"ORTM", "is in onnxruntime's ORT format; give the .onnx file that it was made from"),

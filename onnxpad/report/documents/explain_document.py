@@ -86,9 +86,9 @@ def _ported(explanation: ExplainReport) -> Iterator[str]:
     if explanation.about and explanation.about.own:
         same, rows = explanation.same_as_model, {"TensorFlow": "tensorflow-same", "PyTorch": usual}
         alike = [name for name, row in rows.items() if row in same]
-        what = letters[same[0]] if same else "what no convention does"
+        own = letters[same[0]] + f" ({same[0]})" * (not alike) if same else "what none below does"
         told = f", as {and_list(alike)} do" * bool(alike) + "es" * (len(alike) == 1)
-        yield f"This model computes {what}{told}."
+        yield f"This model computes {own}{told}."
         output = explanation.about.own.output
         if output not in [answer.output for answer in (theirs, ours) if answer]:
             size = _by(output)
