@@ -161,7 +161,8 @@ def intent_of(site: Site, op: Op, sizes: Sequence[Extent]) -> Intent:
     if fits:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
     why = "here; onnxpad match MODEL --reference FILE finds those that recorded outputs need"
-    why = "at every size; fix its sizes with --shape or --dim" if None in site.known_sizes else why
+    if site.is_sized and None in site.known_sizes:
+        why = "at every size; fix its sizes with --shape or --dim"
     raise AbsentError(f"its pads {pads} are no framework's SAME {why}")
 
 

@@ -77,10 +77,9 @@ def _next(report: MatchReport) -> Iterator[str]:
         yield f"Next: record another size too{sizes}, to tell these apart ({where})"
     others = "weights, quantisation, activations, normalisation and what is done to inputs"
     tried = found.tried if report.exit_code else ()
-    if tried and (best := min(tried, key=lambda e: e.error)).error < found.before / 10:
-        repad = f" (onnxpad repad {quote(report.name)} --to {best.name})"
-        repad *= best.name in FRAMEWORKS
-        yield f"Next: nearly all goes with {best.name!r}{repad}; look for the rest in {others}"
+    if tried and (best := min(tried, key=lambda e: e.error)).error < min(found.before / 10, 0.05):
+        way = f" (onnxpad repad {quote(report.name)} --to {best.name})" * (best.name in FRAMEWORKS)
+        yield f"Next: nearly all goes with {best.name!r}{way}; look for the rest in {others}"
     elif tried:
         yield f"Next: look at {others}, as no padding that was tried explains it"
 
