@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import chain
 from types import MappingProxyType
@@ -310,11 +309,13 @@ class _Collector:
         self._nodes = _padding(context.graph)
         # What a transposed convolution takes over, with all that crops or extends its result.
         self._behind: dict[int, tuple[Taking, list[Node]]] = {}
+        self._failed = dict[int, ModelError]()
         barred = set[int]()
         for node in self._nodes:
-            op: object = None
-            with suppress(ModelError):  # which its site tells
-                op = context.read(node)
+            try:
+                op: object = context.read(node)
+            except ModelError as error:  # which is raised once, and which its site tells
+                op = self._failed[id(node)] = error
             if isinstance(op, TransposedOp):
                 taking, left = Crops(context.graph, context.analysis, op).taking()
                 others = [left[0]] if left and left[0] not in taking.taken else []
@@ -333,9 +334,8 @@ class _Collector:
         return [found[id(node)] for node in self._nodes if id(node) in found]
 
     def _site(self, node: Node) -> PaddingSite:
-        """One site; one that says why, where it cannot be read."""
         try:
-            read: object = self._context.read(node)
+            read: object = self._failed.get(id(node)) or self._context.read(node)
             if isinstance(read, PadOp):
                 return self._pad(read)
             if isinstance(read, WindowOp | TransposedOp):

@@ -31,6 +31,10 @@ def test_nothing_but_an_error_of_ours_comes_of_damage(block: int) -> None:
         assert not failures(model, random.Random(seed)), f"seed {seed}: {done}"
 
 
+def test_what_is_raised_once_is_told_by_its_site() -> None:
+    assert not failures(case(701_446)[0], random.Random(701_446))
+
+
 def renamed(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """The model with a name that is not UTF-8 in place of another one of three letters."""
     data = model.SerializeToString().replace(name.encode(), b"\xff\xfea")
