@@ -137,9 +137,8 @@ def _require_short(asked: Question, about: About | None, output: Sequence[int] |
         for wanted, window, size in zip(output, windows, asked.sizes, strict=True):
             lengths.append((wanted - 1) * window.stride - size)
     found = max(lengths), max(window.stride for window in windows), max(asked.sizes)
-    for name, number, most in zip(
-        ("kernel or padding", "stride", "size"), found, _MOST, strict=True
-    ):
+    named = zip(("kernel or padding", "stride", "size"), found, _MOST, strict=True)
+    for name, number, most in named:
         if number > most:
             raise UsageError(f"a {name} of {number} is too long to explain; the most is {most}")
 

@@ -66,10 +66,8 @@ def entry_of(word: str) -> tuple[str, str] | None:
     found = known.get(key) or next(chain(ways, rows), None)
     same = {name: framework.same[-1] for name, framework in FRAMEWORKS.items()}
     if found is None and (row := {**same, **CONVENTIONS}.get(key)):
-        told = (
-            (op, e.usual if e.amounts == "number" else e.amounts) for op, e in row.rules.items()
-        )
-        pads = map(" ".join, told)
+        told = {n: e.usual if e.amounts == "number" else e.amounts for n, e in row.rules.items()}
+        pads = map(" ".join, told.items())
         found = row.name, f"a row of `onnxpad explain`: pads {', '.join(pads)}. From {row.source}."
     return found
 

@@ -36,11 +36,10 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
 
     Briefly that is under 40 lines; in full each change has its proof, and each run its outputs.
     """
-    is_full, kept, title = view == "full", report.findings, "Stays as it is"
+    is_full, title = view == "full", "Stays as it is"
     changes = report.changes if is_full else joined(report.changes)
-    if report.options.targets and not is_full:  # what they take is as it should be
-        kept = tuple(each for each in kept if each.reason_code == Reason.TARGET)
-        title = "Left, and not known to be taken"
+    kept = report.findings if is_full else _left(report)
+    title = "Left, and not known to be taken" if report.options.targets and not is_full else title
     validation: list[Group] = []
     if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -84,12 +83,15 @@ def _headline(report: FixReport, changes: Sequence[Change]) -> str:
         said = (
             f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; {said}"
         )
-    targets = report.options.targets
-    left = [
-        e for e in report.findings if (e.reason_code == Reason.TARGET if targets else not e.asked)
-    ]
-    stay, which = _nodes(left) - untaken, " that may not be taken" * bool(targets)
+    stay = _nodes([each for each in _left(report) if not each.asked]) - untaken
+    which = " that may not be taken" * bool(report.options.targets)
     return said + f"; {counted(stay, 'padding')} left{which}" * bool(stay)
+
+
+def _left(report: FixReport) -> Sequence[Finding]:
+    """What is told of padding that is left: with targets, of what they are not known to take."""
+    is_all = not report.options.targets
+    return [each for each in report.findings if is_all or each.reason_code == Reason.TARGET]
 
 
 def _counts(report: FixReport) -> Iterator[str]:

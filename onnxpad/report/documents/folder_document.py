@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from onnxpad.errors import few
+from onnxpad.finding import as_options
 from onnxpad.report import FileOutcome, FolderReport
 from onnxpad.report.documents import Block, Document, Group, View
 from onnxpad.report.documents.fix_document import sized
@@ -121,7 +122,7 @@ def outcome_of(path: str, report: Any, begin: float) -> FileOutcome:
     delivery, option = report.delivery, getattr(report, "next", None)
     line, is_fix = unmarked(report.document().title), report.command == "fix"
     count, sizes = sized(report.findings if is_fix and not option else ())
-    dims = [f"--dim {name}=SIZE" for name in sizes] or ["--shape or --dim"] * bool(count)
+    dims = [as_options({name: "SIZE"}) for name in sizes] or ["--shape or --dim"] * bool(count)
     changes, undone = (report.changes, report.undone) if is_fix else ((), ())
     ranged = any(each.certificate.within for each in changes)
     rests = [f"holds for {getattr(report, 'ranges', '')} only"] * ranged
